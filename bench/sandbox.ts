@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { startsProcesses } from "../src/run/world/processes.ts";
 import { findProject } from "../src/run/world/project.ts";
 import { decideSandbox } from "../src/run/world/sandbox-decision.ts";
-import { placesOf, settle, type Ground } from "../src/run/world/sandbox.ts";
+import { placesOf, settle, type SandboxGround } from "../src/run/world/sandbox.ts";
 import { sketchFlow } from "../src/testing/flows.ts";
 import { median, row, type Row } from "./measure.ts";
 
@@ -40,7 +40,7 @@ export async function measureSandbox(folder: string): Promise<readonly Row[]> {
 
 /** In turns, so that whatever else the machine does meets both alike. */
 async function timesOf(
-  { exec }: Ground,
+  { exec }: SandboxGround,
   [program = "", ...args]: readonly string[],
   cwd: string,
 ): Promise<readonly [ours: number, theirs: number]> {

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Job, Outcome, Recorded } from "./mutant.ts";
 import { diffOf, isValid, type Kind, KINDS, type Mutation, mutationsOf, planted } from "./mutations.ts";
@@ -30,6 +30,7 @@ const HELP = `Plants defects and prints those that no test notices.
   --changed[=REF]   only in lines that differ from REF (main)
   --kind NAME       only this kind, as printed; may be repeated
   --again PATH      only what survived in an earlier document (--json); what was noticed then still counts
+  --tests PATH      only tests whose path begins so; may be repeated
   --workers N       processes side by side (2)
   --seconds N       tests are added to a defect until they take as long (10)
   --least PERCENT   exit with 1 when fewer are noticed
@@ -88,6 +89,7 @@ const { values: given } = parseArgs({
     changed: { type: "string" },
     kind: { type: "string", multiple: true, default: [] },
     again: { type: "string" },
+    tests: { type: "string", multiple: true, default: [] },
     workers: { type: "string", default: "2" },
     seconds: { type: "string", default: "10" },
     least: { type: "string", default: "0" },
@@ -220,10 +222,15 @@ function mutants(): readonly Mutant[] {
 
 /** The same edits as before: a file may have moved, and lines above may have come or gone. */
 function survivorsOf(earlier: Summary, all: readonly Mutant[]): readonly Mutant[] {
-  const keyOf = (file: string, kind: string, diff: string) =>
-    JSON.stringify([file.slice(file.lastIndexOf("/") + 1), kind, diff]);
-  const known = new Set(earlier.survivors.map(({ file, kind, diff }) => keyOf(file, kind, diff)));
-  const found = all.filter((one) => known.has(keyOf(one.file, one.kind, diffOf(textOf(one.file), one))));
+  const keyOf = (kind: string, diff: string) => JSON.stringify([kind, diff]);
+  const byEdit = Map.groupBy(all, (one) => keyOf(one.kind, diffOf(textOf(one.file), one)));
+  const found = earlier.survivors.flatMap(({ file, line, kind, diff }) => {
+    const isSame = (one: Mutant) => basename(one.file) === basename(file);
+    const same = (byEdit.get(keyOf(kind, diff)) ?? []).toSorted(
+      (a, b) => Number(isSame(b)) - Number(isSame(a)) || Math.abs(a.line - line) - Math.abs(b.line - line),
+    );
+    return same.slice(0, 1);
+  });
   say(
     `${found.length} of ${earlier.survivors.length} survivors are planted again; the code of the others is gone`,
   );
@@ -441,7 +448,9 @@ async function recordings(): Promise<readonly TestFile[]> {
   const files = globSync("test/**/*.test.ts", {
     cwd: root,
     exclude: ["**/*{fuzz,mutations}.test.ts"],
-  }).toSorted();
+  })
+    .filter((file) => given.tests.length === 0 || given.tests.some((path) => file.startsWith(path)))
+    .toSorted();
   const kept = files.map((file) => keptFor(file));
   const missing = files.filter((_, at) => kept[at] === null);
   if (missing.length > 0) say(`recording what ${missing.length} test files reach`);

@@ -23,7 +23,7 @@ export function pages(): { readonly [file: string]: string } {
       "# agent.json, steps_registry.json, stage files and machine.yaml",
       "",
       "Every key that is read, with its default. Unknown keys are warned about. This page is made from the tables that read",
-      "the files (`npm run reference`). How a flow behaves is told in [How a run goes](how-a-run-goes.md); a whole example is",
+      "the files (`npm run reference`). How a flow behaves is described in [How a run goes](how-a-run-goes.md); a whole example is",
       "[examples/01-fix-a-test](../examples/01-fix-a-test/.agent/fixer/).",
       "",
       "## agent.json",

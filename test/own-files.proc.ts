@@ -308,8 +308,8 @@ describe("packages that come into being while Lockstep runs", () => {
         const driver = `
           import fs from "node:fs";
           const at = (path) => ${JSON.stringify(`${project}/`)} + path;
-          const { keptIn } = await import(at("vendor/lockstep/src/run/own-files.ts"));
-          const { loadProvider } = await import(at("vendor/lockstep/src/backends/ai-sdk-load.ts"));
+          const { keptIn } = await import(at("vendor/lockstep/src/run/world/own-files.ts"));
+          const { loadProvider } = await import(at("vendor/lockstep/src/backends/ai-sdk/packages.ts"));
           if (${isKeptIn}) keptIn([${JSON.stringify(project)}]);
           if (${type === "linked"}) {
             fs.mkdirSync(at("../elsewhere-${projects}/openai"), { recursive: true });

@@ -1,8 +1,8 @@
 /** An agent as the command line meets it: found by name, loaded once, its parameters turned into flags. */
 import type { FileTree } from "../flow/files.ts";
-import type { Flow, Parameter, Prompt } from "../flow/flow.ts";
-import { placeholdersIn, RESERVED_FIELDS } from "../flow/text/placeholder.ts";
-import { RUNTIME_NAMES } from "../load/registry/variables.ts";
+import type { Flow, Parameter } from "../flow/flow.ts";
+import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
+import { namesIn, RUNTIME_NAMES } from "../flow/reads.ts";
 import { load, type Loaded, type LoadedAgent } from "../run/load.ts";
 import { claimOf, type Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
@@ -41,13 +41,6 @@ export function parametersOf(flow: Flow | null): readonly Parameter[] {
       required: false,
     }));
   return [...flow.parameters, ...read];
-}
-
-/** What a prompt reads that somebody may give. */
-function namesIn({ text, syntax }: Prompt): readonly string[] {
-  if (syntax === "stage")
-    return placeholdersIn(text).flatMap(({ root, path }) => (root === "ctx" ? path.slice(0, 1) : []));
-  return [...text.matchAll(/\{(?:uv-)?([A-Za-z_]\w*)\}/g)].map((match) => match[1]!);
 }
 
 /** What was declared in agent.json, as the parser sees it. */

@@ -79,7 +79,7 @@ export type Grammar = {
 };
 
 export type Line = {
-  /** What is no flag and no flag's value. */
+  /** Everything that is neither a flag nor a flag's value. */
   readonly words: readonly string[];
   readonly flags: Given;
   readonly declared: Given;

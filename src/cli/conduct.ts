@@ -252,7 +252,7 @@ export function journalAccess(
   return call.screen.isAnswering ? { env, trustJournal: askForJournal(call, signal) } : { env };
 }
 
-/** A question whose answer is no unless somebody says yes. */
+/** A question that counts as refused unless the user says yes. */
 export async function isYes(call: Call, question: string, signal: AbortSignal): Promise<boolean> {
   const line = await askLine(call, `${question} [y/N]`, signal);
   return /^\s*y(es)?\s*$/i.test(line ?? "");

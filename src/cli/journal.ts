@@ -1,6 +1,7 @@
 /** Reading the project's journal, without leaving a trace where there is none. */
-import { openExistingJournal, RunnerError, type Journal } from "../run/index.ts";
-import { openOwnJournal, requireRecord } from "../run/records/journal.ts";
+import { RunnerError } from "../run/errors.ts";
+import type { Journal } from "../run/index.ts";
+import { openExistingJournal, openOwnJournal, requireRecord } from "../run/records/journal.ts";
 import { EXIT } from "../flow/verdict.ts";
 import { findProject } from "../run/world/project.ts";
 import type { Damage } from "../run/records/runs.ts";
@@ -36,11 +37,11 @@ export async function withRecord<T>(
   });
 }
 
-/** A journal that somebody else wrote may hold anything: what its data makes impossible is no fault of ours. */
+/** A journal that somebody else wrote may hold anything: what its data makes impossible is not a bug in Lockstep. */
 async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
-  const { standingOf } = await import("../run/trust/state-folders.ts");
-  if (standingOf(stateDir, call.host.env).kind !== "foreign") return error;
+  const { stateStanding } = await import("../run/trust/state-folders.ts");
+  if (stateStanding(stateDir, call.host.env).kind !== "foreign") return error;
   const what = `The records in ${stateDir} cannot be read: ${error.message}. They were not made here and may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
 }

@@ -270,7 +270,7 @@ export type Hooks = {
   readonly close: () => Promise<void>;
 };
 
-/** Whoever can be asked while a run is under way. */
+/** The person who can be asked while a run is active. */
 export type Person = {
   /** Settles a question that is on record; null: nobody is there to answer. `live`: it cannot wait, and is not on record. */
   readonly ask: (question: Asked, signal: AbortSignal) => Promise<Told | null>;
@@ -304,11 +304,11 @@ export type Journal = {
   readonly create: (run: NewRun, entries?: readonly Entry[], adopted?: Flows) => Promise<RunHandle>;
   /**
    * Claims an existing run for writing: RUN_UNKNOWN if there is none, RUN_OWNED_ELSEWHERE if it is being driven, unless
-   * it is taken over: whoever drove it can write no more from then on.
+   * it is taken over: the process that drove it can no longer write.
    */
   readonly claim: (run: string, how?: { readonly takeOver?: boolean }) => Promise<RunHandle>;
   /**
-   * RUN_UNKNOWN if there is none. `limit`: at most so many entries. Whoever goes through a whole run reads it in slices:
+   * RUN_UNKNOWN if there is none. `limit`: at most so many entries. Code that reads a whole run reads it in slices:
    * a run can be longer than memory is large.
    */
   readonly read: (run: string, afterSeq?: number, limit?: number) => Promise<readonly Entry[]>;

@@ -46,7 +46,7 @@ export type Deed =
       readonly attempt: number;
       readonly capHit: boolean;
     })
-  /** What became of one attempt at a stage. */
+  /** The outcome of one attempt at a stage. */
   | (AtVisit & {
       readonly kind: "judged";
       readonly attempt: number;

@@ -211,7 +211,7 @@ export type Event =
 
 /**
  * Something done to the world: as a run begins, on its way, or when it is complete and before its end is recorded. It is
- * written down before it is done: whoever finds only the intention looks whether it was done, and does not do it twice.
+ * written down before it is done: a process that finds only the intention looks whether it was done, and does not do it twice.
  */
 export type EffectEvent = {
   /** The same for every attempt at the same thing. */
@@ -358,7 +358,7 @@ export type Reply =
   /** The request could not be built: no prompt, no schema, a variable without a value. */
   | { readonly kind: "unaskable"; readonly code: string; readonly why: string };
 
-/** A query of an agent cannot wait: whoever is there decides at once, and else nobody. */
+/** A query of an agent cannot wait: a person who is present decides at once; otherwise no one does. */
 export type AskedWithin = { readonly tool: string; readonly answer: string | null; readonly by: Teller };
 
 /** A tool call before the gate, and why it was denied if it was. */

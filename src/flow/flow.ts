@@ -83,8 +83,8 @@ export type Step = {
   readonly turns: number;
   readonly limits?: StepLimits;
   /**
-   * The step that this one belongs to, as a question about its work does. It is no visit of its own in path and count:
-   * what it decides is told as the decision of that step.
+   * The step that this one belongs to, as a question about its work does. It is not a separate visit in path and count:
+   * its decision is reported as the decision of that step.
    */
   readonly aside?: StepId;
   /** What happens around the conversation, where the step is a stage. */

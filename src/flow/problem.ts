@@ -16,7 +16,7 @@ export type Problem = {
   readonly fix: string;
   /** The shortest way through the flow that shows the problem. */
   readonly witness: readonly StepId[];
-  /** What mends it, where there is one right answer. */
+  /** The edits that fix it, where the fix is unambiguous. */
   readonly mend?: readonly Edit[];
 };
 

@@ -52,7 +52,7 @@ export function mostVisits(rule: StopRule, flow: Pick<Flow, "steps">): number {
   }
 }
 
-/** maxIterations as its author wrote it: visits beyond a count are only there to mend what checks found. */
+/** maxIterations as its author wrote it: visits beyond a count are only there to fix what checks found. */
 export function maxIterationsOf({ stop, limits }: Pick<Flow, "stop" | "limits">): number {
   return stop.kind === "visits" ? stop.count : limits.visits;
 }

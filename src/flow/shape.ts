@@ -48,7 +48,7 @@ export type Form = {
   | {
       readonly kind: "any";
       readonly types?: readonly ("object" | "array" | "string")[];
-      /** What editors are told of it; whoever reads it checks the rest. */
+      /** Its schema for editors; the code that reads it checks the rest. */
       readonly schema?: JsonSchema;
     }
 );

@@ -188,14 +188,14 @@ export function tooLarge(path: string, bytes: number, most: number): RunnerError
 export function unavailable(path: string, cause: unknown): RunnerError {
   if (cause instanceof RunnerError) return cause;
   const said = cause instanceof Error ? cause.message : String(cause);
-  const trouble = TROUBLES.find(({ codes }) => codes.includes(codeOf(cause)));
+  const trouble = TROUBLES.find(({ codes }) => codes.includes(journalErrorCode(cause)));
   const words = trouble?.words ?? "could not be used. Look at what was said about it:";
   const all = words.includes(SAID) ? words.replace(SAID, () => `(${said})`) : `${words} (${said})`;
   return new RunnerError("JOURNAL_UNAVAILABLE", `${path} ${all}`, { cause });
 }
 
 /** SQLite's primary result code, the name of a system error, or "" for anything else. */
-export function codeOf(error: unknown): number | string {
+export function journalErrorCode(error: unknown): number | string {
   if (!(error instanceof Error)) return "";
   if ("errcode" in error && typeof error.errcode === "number") return error.errcode & 0xff;
   return "code" in error && typeof error.code === "string" ? error.code : "";

@@ -66,7 +66,7 @@ function renderPrompt(flow: Flow, step: Step, scene: Scene): Composed {
   const value = (name: string) => variable(flow, step, scene, name) ?? own(sections.texts, name) ?? null;
   for (const name of prompt.variables) {
     const found = value(name);
-    // Before the first visit there is nothing to sum up, and that is no mistake.
+    // Before the first visit there is nothing to sum up, which is not an error.
     if (found !== null && (found !== "" || name === "previous_summary")) continue;
     return undeclared(flow, step, name);
   }

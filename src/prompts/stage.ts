@@ -1,5 +1,5 @@
 /** The system prompt of a stage: its body with a value in place of every placeholder. Rendered once in a visit. */
-import type { Flow, Prompt, Step } from "../flow/flow.ts";
+import type { Prompt, Step } from "../flow/flow.ts";
 import type { Json, JsonObject, Path } from "../flow/json.ts";
 import {
   CORE_FIELDS,
@@ -9,8 +9,6 @@ import {
   type Placeholder,
 } from "../flow/text/placeholder.ts";
 import type { Composed } from "../flow/scene.ts";
-import { arrivalsOf } from "../flow/upstream.ts";
-import type { Supplier } from "./variables.ts";
 
 /** A null that is there renders as nothing; a value that is not there is an error, never a blank. */
 export function renderStage(step: Pick<Step, "id" | "name" | "prompt">, ctx: JsonObject): Composed {
@@ -25,34 +23,6 @@ export function renderStage(step: Pick<Step, "id" | "name" | "prompt">, ctx: Jso
     text += value;
   }
   return { kind: "text", text };
-}
-
-/** Who supplies a placeholder, as far as the flow can tell before it runs; null: nobody. */
-export function stageSupplier(flow: Flow, step: Step, { root, path }: Placeholder): Supplier | null {
-  const [field = "", index = "", ...rest] = path;
-  if (root === "stage") {
-    const value = ownField(step, path);
-    return value === undefined ? null : { kind: "constant", value: toText(value) };
-  }
-  if (field === "upstream") {
-    const arrivals = arrivalsOf(Object.values(flow.steps), flow.entry).get(step.id) ?? [];
-    const from = arrivals.flatMap((arrival) =>
-      index === "" ? arrival.from : (arrival.from[Number(index)] ?? []),
-    );
-    const key = rest.length === 0 ? "the result" : fieldPathText(rest);
-    return from.length === 0 ? null : { kind: "handoff", step: [...new Set(from)].join(" or "), key };
-  }
-  if ((CORE_FIELDS as readonly string[]).includes(field)) return { kind: "runtime" };
-  const sharers = Object.values(flow.steps).filter(({ stage }) =>
-    stage?.share?.some(({ key }) => key === field),
-  );
-  if (sharers.length > 0) {
-    return { kind: "handoff", step: sharers.map(({ id }) => id).join(" or "), key: fieldPathText(path) };
-  }
-  const parameter = flow.parameters.find(({ name }) => name === field);
-  if (parameter === undefined) return flow.openArguments || flow.hooks ? { kind: "argument" } : null;
-  const isSure = parameter.required || parameter.default !== undefined;
-  return { kind: "parameter", flag: parameter.flag, isSure };
 }
 
 /** The value of a placeholder in a context, as the prompt would show it; null: there is none. */

@@ -1,8 +1,9 @@
 /** Where the value of a prompt variable comes from. The channels are tried in order; the first that knows the name wins. */
-import type { Flow, Need, Step, StepId } from "../flow/flow.ts";
+import type { Flow, Need, Step } from "../flow/flow.ts";
 import { own, type Json } from "../flow/json.ts";
 import { checksDone, partsOf } from "../flow/rules.ts";
 import type { Scene } from "../flow/scene.ts";
+import { RUNTIME_NAMES, VERDICT_NAMES, type Supplier } from "../flow/reads.ts";
 import { INPUT_TEXT } from "../flow/text/template.ts";
 
 /** null: no channel has a value for the name. */
@@ -34,54 +35,6 @@ export function supplied(flow: Flow, step: Step, scene: Scene, name: string): Su
 
 export type Supplied = { readonly value: string; readonly supplier: Supplier };
 
-/** Who supplies a name, as far as the flow can tell before it runs. The order is that of the channels above. */
-export type Supplier =
-  | { readonly kind: "parameter"; readonly flag: string; readonly isSure: boolean }
-  | { readonly kind: "input"; readonly step: StepId; readonly key: string; readonly isSure: boolean }
-  | { readonly kind: "runtime" }
-  | { readonly kind: "section"; readonly file: string | null }
-  | { readonly kind: "constant"; readonly value: string }
-  | { readonly kind: "handoff"; readonly step: StepId; readonly key: string }
-  | { readonly kind: "argument" };
-
-/** null: nobody does. */
-export function supplierOf(flow: Flow, step: Step, name: string): Supplier | null {
-  const known = own(step.prompt.builtIn?.values ?? {}, name);
-  if (known !== undefined) return { kind: "constant", value: known };
-  const parameter = flow.parameters.find((other) => other.name === name);
-  if (parameter !== undefined) {
-    const isSure = parameter.required || parameter.default !== undefined;
-    return { kind: "parameter", flag: parameter.flag, isSure };
-  }
-  const need = step.needs.find((other) => other.variable === name);
-  if (need !== undefined) {
-    return { kind: "input", ...need.from, isSure: need.required || need.default !== undefined };
-  }
-  if (RUNTIME_NAMES.has(name)) return { kind: "runtime" };
-  const value = own(flow.constants, name);
-  if (value !== undefined) return { kind: "constant", value };
-  for (const { id, carry } of Object.values(flow.steps)) {
-    const found = carry.find(({ key }) => name === `${id.replaceAll(".", "_")}_${key}`);
-    if (found !== undefined) return { kind: "handoff", step: id, key: found.key };
-  }
-  const section = own(flow.sections ?? {}, name);
-  if (section !== undefined) return { kind: "section", file: section.file };
-  return flow.openArguments ? { kind: "argument" } : null;
-}
-
-/** Names that a run supplies by itself, whatever its parameters. */
-export const RUNTIME_NAMES: ReadonlySet<string> = new Set([
-  INPUT_TEXT,
-  "iteration",
-  "completed_iterations",
-  "completion_keyword",
-  "max_iterations",
-  "remaining",
-  "max_checks",
-  "check_count",
-  "previous_summary",
-]);
-
 /** Says who ought to have supplied the name, and what to do. */
 export function explainMissing(flow: Flow, step: Step, name: string): string {
   const parameter = flow.parameters.find((other) => other.name === name);
@@ -93,7 +46,8 @@ export function explainMissing(flow: Flow, step: Step, name: string): string {
     return `step "${need.from.step}" has handed on no "${need.from.key}": let it run first, or declare a default`;
   }
   if (name === INPUT_TEXT) return `nothing was piped in: pipe the text into the run, or give it with --input`;
-  if (RUNTIME_NAMES.has(name)) return `the run has no "${name}" at this point`;
+  if (RUNTIME_NAMES.includes(name) || Object.hasOwn(VERDICT_NAMES, name))
+    return `the run has no "${name}" at this point`;
   return `nothing supplies "${name}": declare it as a parameter, or as an input taken from a step's handoff`;
 }
 

@@ -1,7 +1,7 @@
 /** Carries out the action blocks of settled visits. */
 import { resolve } from "node:path";
 import { createGround } from "../boundaries/gate/paths.ts";
-import { actsOf, type Asked, type World } from "../effects/actions/actions.ts";
+import { actsOf, type ActionRequest, type World } from "../effects/actions/actions.ts";
 import { createLedger, type Act } from "../effects/actions/ledger.ts";
 import type { ModuleHost } from "../effects/modules/module-host.ts";
 import { REFUSED, type Effect } from "../story/report.ts";
@@ -13,7 +13,7 @@ import type { Actions } from "../flow/settings.ts";
 import type { Outside } from "./act.ts";
 import { githubFor } from "./world/github.ts";
 import { guardedIn } from "./world/own-files.ts";
-import { modulesOf } from "./world/own-modules.ts";
+import { loadedModules } from "./world/own-modules.ts";
 
 type Tell = (event: EffectEvent) => Promise<void>;
 
@@ -27,7 +27,7 @@ export function createBlocks(outside: Outside): Blocks {
   const { began, run, flow, cwd, worktree, project, report, redactor, signal } = outside;
   const { effects } = report;
   const ground = createGround(cwd, [], () =>
-    guardedIn({ cwd, ...project }, outside.env, modulesOf(began, project.root)),
+    guardedIn({ cwd, ...project }, outside.env, loadedModules(began, project.root)),
   );
   const hosts = createHosts(outside);
   // Whether it is switched on is looked at for each block, by the settings that held then.
@@ -64,7 +64,7 @@ export function createBlocks(outside: Outside): Blocks {
     const before = effects.get(key);
     if (before !== undefined && before.state !== "intended" && !mayRepeat(before)) return;
     const past = (one: string) => effects.get(one) ?? null;
-    const asked: Asked =
+    const asked: ActionRequest =
       block.kind === "refused"
         ? { ok: false, why: block.why }
         : await actsOf(block.action, { key, step, visit, index, past }, world);

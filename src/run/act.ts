@@ -11,10 +11,10 @@ import type { JsonObject } from "../flow/json.ts";
 import type { Blocks } from "./act-blocks.ts";
 import type { Driven } from "./drive-run.ts";
 import { githubFor } from "./world/github.ts";
-import { gitFor, placesOf, type Surroundings } from "./world/worktree.ts";
+import { gitFor, placesOf, type WorktreeSurroundings } from "./world/worktree.ts";
 
 /** The run, and what it has recorded so far. */
-export type Outside = Driven & Surroundings & { readonly report: Pick<Report, "effects" | "dryRun"> };
+export type Outside = Driven & WorktreeSurroundings & { readonly report: Pick<Report, "effects" | "dryRun"> };
 
 export type Acting = { readonly act: Act; readonly close: () => Promise<void> };
 

@@ -8,13 +8,13 @@ import { childEnv } from "../effects/process/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Confinement } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
+import { defined } from "../flow/json.ts";
 import { mayUseServer, variablesIn } from "../flow/mcp.ts";
 import type { PermissionMode } from "../flow/settings.ts";
 import { readConfig, type NetworkWish, type SandboxWish } from "./world/config.ts";
-import { startsProcesses } from "./world/processes.ts";
+import { decideGround } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
-import { decideSandbox } from "./world/sandbox-decision.ts";
-import { placesOf, settle, type Ground } from "./world/sandbox.ts";
+import { settle, type SandboxGround } from "./world/sandbox.ts";
 
 export type Surroundings = {
   readonly project: Project;
@@ -101,11 +101,12 @@ export async function tryGround(
   { project, cwd, env, wish, network }: Surroundings,
 ): Promise<Tried> {
   const config = readConfig(env);
-  const sandbox = flow.settings.boundaries.sandbox;
-  const wishes = { sandbox, wish: wish ?? config.sandbox, network: network ?? config.network };
-  const unconfinable = config.defaultBackend === "acp" ? "acp" : null;
-  const decision = decideSandbox({ ...wishes, starts: startsProcesses(flow, true), unconfinable });
-  const places = placesOf(project, cwd, env);
+  const id = config.defaultBackend ?? "";
+  const backend = { spec: { id }, unconfinable: id === "acp" };
+  const { decision, places } = decideGround(
+    { flows: [flow], backend, project, cwd, config, granting: true },
+    { env, ...defined({ sandbox: wish, network }) },
+  );
   try {
     const settled = await settle(decision, places, env);
     const ground = await settled.groundAt(cwd);
@@ -143,7 +144,7 @@ export async function tryGround(
   }
 }
 
-type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: Ground | null };
+type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: SandboxGround | null };
 
 function around(policy: SandboxPolicy) {
   const mounts = mountsOf(policy);

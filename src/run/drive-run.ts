@@ -8,12 +8,12 @@ import { addToTally, createTally, tallied } from "../story/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import { exitCode } from "../flow/verdict.ts";
 import type { Admitted, Entered, Opening } from "./open.ts";
-import type { Around } from "./world/process-starter.ts";
+import type { StarterContext } from "./world/process-starter.ts";
 import type { Listener } from "./watch/listen.ts";
 import type { DriveOptions } from "./options.ts";
 import type { Acting } from "./act.ts";
 import { surroundings } from "./world/workplace.ts";
-import type { Surroundings } from "./world/worktree.ts";
+import type { WorktreeSurroundings } from "./world/worktree.ts";
 import { createPorts } from "./world/ports.ts";
 import { toResult, type Result } from "./result.ts";
 import { isTraced } from "./watch/traced.ts";
@@ -33,7 +33,7 @@ export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
   Recorded & {
     readonly options: DriveOptions;
     readonly clock: Clock;
-    readonly around: Around;
+    readonly around: StarterContext;
   };
 
 export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Promise<Result> {
@@ -111,7 +111,11 @@ function isDone({ verdict }: State): boolean {
 }
 
 /** Loaded only where anything can become due outside. */
-async function actingOf(driven: Driven, around: Surroundings, report: Report): Promise<Acting | null> {
+async function actingOf(
+  driven: Driven,
+  around: WorktreeSurroundings,
+  report: Report,
+): Promise<Acting | null> {
   const { began, adopted, worktree } = driven;
   if (worktree === undefined && ![began, ...Object.values(adopted)].some(mayAct)) return null;
   return (await import("./act.ts")).createActing({ ...driven, ...around, report });

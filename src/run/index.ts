@@ -67,5 +67,6 @@ export type { Level, LogLine } from "../tell/log-line.ts";
 export type { Result } from "./result.ts";
 export type { Why } from "./records/why.ts";
 export type { Flow, Step } from "../flow/flow.ts";
+export type { Deed } from "../flow/deed.ts";
 export type { Entry, Event } from "../flow/event.ts";
 export type { Problem } from "../flow/problem.ts";

@@ -63,7 +63,7 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
 }
 
 /**
- * Leaves an answer for whoever drives the run, now or later.
+ * Leaves an answer for the process that drives the run, now or later.
  *
  * @example
  * const asked = await questionsOf(journal, "@last");

@@ -123,7 +123,7 @@ function toGraph(flow: Flow): Graph {
 
 /**
  * The ceiling of the flow, or the count after which its stop rule ends it for certain; then each failed check before
- * that end costs one visit more. While something else is being mended the count may be passed without a word.
+ * that end costs one visit more. While something else is being fixed the count may be passed without a word.
  */
 function ceilingOf(
   flow: Flow,

@@ -58,7 +58,7 @@ function* happened(moment: Moment, event: Event): Generator<Told> {
       yield ["info", `Asked a person: ${event.question.text}`, { ...at, question: event.question.id }];
       return;
     case "step.told":
-      yield ["info", `Told: ${event.answer ?? "nothing"}`, { ...at, by: event.by ?? "terminal" }];
+      yield ["info", `Answered: ${event.answer ?? "nothing"}`, { ...at, by: event.by ?? "terminal" }];
       return;
     case "step.hooked":
   }

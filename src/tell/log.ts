@@ -44,7 +44,7 @@ function* tellAll(moment: Moment): Generator<Told> {
   yield* flow.dialect === "stage" ? stageLines(moment) : registryLines(moment);
   yield* resolved(moment);
   if (event.type === "run.left")
-    yield ["warn", `Told to stop and did not in time: ${event.still.join(", ")}`, { visits: event.still }];
+    yield ["warn", `Did not stop in time: ${event.still.join(", ")}`, { visits: event.still }];
   if (isEffect(event)) yield effect(event);
   if (event.type === "run.ended") yield ended(event, after);
 }

@@ -56,7 +56,7 @@ export type Edge = {
 
 export type Target =
   | { readonly kind: "step"; readonly step: StepId }
-  /** A name that is no step's. */
+  /** A name that does not belong to a step. */
   | { readonly kind: "missing"; readonly step: StepId }
   /** Whichever of many steps the answer names. */
   | { readonly kind: "any"; readonly field: string; readonly among: readonly StepId[] }

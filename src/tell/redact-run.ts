@@ -236,7 +236,7 @@ function replyIn(reply: Reply, word: Hide, members: (value: JsonObject) => JsonO
   }
 }
 
-/** Whoever answered: its options may hold answers, addresses and names. */
+/** The backend that answered: its options may hold answers, addresses and names. */
 const NOBODY = { id: "redacted", options: null };
 
 // What the flow itself says, and so may stay.

@@ -97,7 +97,7 @@ export function backendSuite(
       await backend.close?.();
     });
 
-    test("settles when it is told to stop before it began", async () => {
+    test("settles when it is aborted before it began", async () => {
       const backend = await make([{ text: "x" }]);
       const { kind } = await backend.turn!(request({ signal: AbortSignal.abort() }));
       assert.match(kind, /^(?:reply|fault)$/);

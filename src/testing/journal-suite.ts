@@ -325,7 +325,7 @@ export function journalSuite(
         assert.deepEqual(await journal.rows(["third", "first"]), [one]);
       }));
 
-    it("tells what all runs have written since, in the order in which it was written, in slices", () =>
+    it("returns what all runs have written since, in order and in slices", () =>
       world(async (open) => {
         const journal = await open();
         assert.deepEqual(await newsOf(journal, ""), []);
@@ -455,7 +455,7 @@ export function journalSuite(
         assert.equal(await journal.flow("d4"), null);
       }));
 
-    it("tells how large a run is", () =>
+    it("reports the size of a run", () =>
       world(async (open) => {
         const journal = await open();
         const entries = [waited(1), answered(2, "naïve 日本", {})];
@@ -467,7 +467,7 @@ export function journalSuite(
         await refuses("RUN_UNKNOWN", journal.size("r2"), /r2/);
       }));
 
-    it("keeps entries of any size, alone and among small ones, and tells how large they are", () =>
+    it("keeps entries of any size, alone and among small ones, and reports their size", () =>
       world(async (open) => {
         const journal = await open();
         const huge = answered(2, "naïve 日本 ".repeat(200_000), {});
@@ -632,18 +632,21 @@ export function journalSuite(
       }),
     );
 
-    it("does not remove what another journal drives, and tells a second one of every change", together, () =>
-      world(async (open) => {
-        const [first, second] = [await open(), await open()];
-        const handle = await first.create(newRun("r1"));
-        await refuses("RUN_OWNED_ELSEWHERE", second.remove("r1"), /r1/);
-        const before = await second.version();
-        await handle.append([waited(1)]);
-        assert.notEqual(await second.version(), before);
-        await handle.release();
-        await second.remove("r1");
-        await refuses("RUN_UNKNOWN", first.read("r1"), /r1/);
-      }),
+    it(
+      "does not remove a run that another journal owns, and notifies a second journal of every change",
+      together,
+      () =>
+        world(async (open) => {
+          const [first, second] = [await open(), await open()];
+          const handle = await first.create(newRun("r1"));
+          await refuses("RUN_OWNED_ELSEWHERE", second.remove("r1"), /r1/);
+          const before = await second.version();
+          await handle.append([waited(1)]);
+          assert.notEqual(await second.version(), before);
+          await handle.release();
+          await second.remove("r1");
+          await refuses("RUN_UNKNOWN", first.read("r1"), /r1/);
+        }),
     );
 
     it("forgets the flows that no run needs once a journal that removed runs is closed", together, () =>

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import type { Sandbox } from "../../src/flow/settings.ts";
 import { childEnv, type ProcessResult } from "../../src/effects/process/process.ts";
 import { decideSandbox } from "../../src/run/world/sandbox-decision.ts";
-import { settle, type Ground } from "../../src/run/world/sandbox.ts";
+import { settle, type SandboxGround } from "../../src/run/world/sandbox.ts";
 
 export const hasBwrap =
   process.platform === "linux" &&
@@ -26,7 +26,7 @@ export type Machine = {
   readonly [Symbol.dispose]: () => void;
 };
 
-export type Confined = Ground & {
+export type Confined = SandboxGround & {
   readonly close: () => Promise<void>;
   readonly sh: (
     command: string | readonly string[],

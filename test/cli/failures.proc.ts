@@ -347,7 +347,10 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     const loaded = filesLoadedBy(ran);
     assert.ok(loaded.length > 3 && loaded.length <= 10, loaded.join("\n"));
     const builtins = ran.stderr.split("\n").filter((url) => url.startsWith("node:"));
-    assert.deepEqual([...new Set(builtins)], ["node:module"]);
+    assert.deepEqual(
+      builtins.filter((name) => name !== "node:module"),
+      [],
+    );
   });
 
   test("an old Node is told so: exit 3", async () => {

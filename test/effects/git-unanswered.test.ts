@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { heldChangesOn, type Held } from "../../src/effects/git/control-changes.ts";
+import { heldChangesOn, type HeldChanges } from "../../src/effects/git/control-changes.ts";
 import { finalize as finish, type Finalizing } from "../../src/effects/git/finalize.ts";
-import type { Answer, Git } from "../../src/effects/git/git.ts";
+import type { GitAnswer, Git } from "../../src/effects/git/git.ts";
 import { createLedger, type Done } from "../../src/effects/actions/ledger.ts";
 import { mergeBranch } from "../../src/effects/git/merge.ts";
 import type { Worktree } from "../../src/flow/event.ts";
@@ -27,12 +27,12 @@ const worktree: Worktree = {
 };
 const listed = (name: string, tip: string) => `refs/heads/${name}\0${tip}\0 \0tree-${tip}\0\0\n`;
 const BRANCHES = listed("main", "c0") + listed("mine", "c1");
-const ok = (out: string): Answer => ({ ok: true, out });
-const not = (exit: number, out = ""): Answer => ({ ok: false, exit, out, why: "bwrap: no" });
+const ok = (out: string): GitAnswer => ({ ok: true, out });
+const not = (exit: number, out = ""): GitAnswer => ({ ok: false, exit, out, why: "bwrap: no" });
 
 /** Answers by the first word that it is asked with. */
 const gitThat =
-  (answers: { readonly [word: string]: Answer }): Git =>
+  (answers: { readonly [word: string]: GitAnswer }): Git =>
   (_cwd, [word = ""]) =>
     Promise.resolve(answers[word] ?? not(126));
 
@@ -47,7 +47,7 @@ const CHANGES = [
 ].join("");
 
 describe("what a branch changes of what a person has to look at", () => {
-  const rows: readonly (readonly [string, { readonly [word: string]: Answer }, Held | null])[] = [
+  const rows: readonly (readonly [string, { readonly [word: string]: GitAnswer }, HeldChanges | null])[] = [
     ["nothing can be asked", {}, null],
     ["the branches cannot be listed", { "merge-base": ok("c0\n"), "diff-tree": ok("") }, null],
     ["the changes cannot be listed", { "for-each-ref": ok(BRANCHES), "merge-base": ok("c0\n") }, null],
@@ -76,7 +76,7 @@ describe("what a branch changes of what a person has to look at", () => {
 });
 
 describe("a merge", () => {
-  const rows: readonly (readonly [string, Answer, RegExp])[] = [
+  const rows: readonly (readonly [string, GitAnswer, RegExp])[] = [
     ["is not in conflict over nothing", not(1), /^not merged: bwrap: no$/],
     ["is not in conflict where git was not started", not(126), /^not merged: bwrap: no$/],
     ["is in conflict where git names a file", not(1, "tree\0a.txt\0"), /in conflict over a\.txt; resolve/],

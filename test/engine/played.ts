@@ -7,20 +7,14 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { audit } from "../../src/tell/audit.ts";
-import type { Entry } from "../../src/flow/event.ts";
-import type { Flow } from "../../src/flow/flow.ts";
-import type { LogLine } from "../../src/tell/log-line.ts";
-import { story } from "../../src/story/story.ts";
-import { logLines } from "../../src/tell/log.ts";
 import { whyAll } from "../../src/run/records/why.ts";
 import * as testing from "../../src/testing/scenario.ts";
 import { ready } from "../ready.ts";
+import { reportsOf } from "../run/reports.ts";
 
 export type { Played, Scenario } from "../../src/testing/scenario.ts";
 
-/** null: the same scenario went in two ways, by what its ports do. */
-type Kept = { [scenario: string]: readonly string[] | null };
+type Kept = { [scenario: string]: readonly string[] };
 
 const FILE = fileURLToPath(new URL("../fixtures/played.json", import.meta.url));
 const isRecording = process.env.LOCKSTEP_RECORD === "kept";
@@ -41,25 +35,28 @@ const MOST_ENTRIES = 80;
 
 export async function play(scenario: testing.Scenario): Promise<testing.Played> {
   const played = await testing.play(scenario);
-  if ("spec" in scenario.model || played.entries.length > MOST_ENTRIES) return played;
-  // Written as JSON, what ports do does not tell two scenarios apart.
-  const key = digest({ ...scenario, ports: Object.keys(scenario.ports ?? {}) });
-  kept ??= isRecording ? {} : (JSON.parse(readFileSync(FILE, "utf8")) as Kept);
-  if (isRecording) {
-    const before = made[key];
-    const lines = linesOf(scenario, played);
-    made[key] = before === undefined || String(before) === String(lines) ? lines : null;
-  } else if ((kept[key] ?? null) !== null)
-    assert.deepEqual(linesOf(scenario, played), kept[key], "see test/engine/played.ts");
+  if (isData(scenario) && played.entries.length <= MOST_ENTRIES)
+    await compared(digest(scenario), async () => await linesOf(scenario, played));
   return played;
 }
 
-function linesOf(
+/** What ports and signals do cannot be told from a scenario: only those of plain data can be known again. */
+function isData({ model, ports, wishes, signal }: testing.Scenario): boolean {
+  return !("spec" in model) && [ports, wishes, signal].every((each) => each === undefined);
+}
+
+/** Compares lines with those that are kept under a key; where nothing is kept, there is nothing to compare. */
+async function compared(key: string, lines: () => Promise<readonly string[]>): Promise<void> {
+  kept ??= isRecording ? {} : (JSON.parse(readFileSync(FILE, "utf8")) as Kept);
+  if (isRecording) made[key] = await lines();
+  else if (kept[key] !== undefined) assert.deepEqual(await lines(), kept[key], "see test/engine/played.ts");
+}
+
+async function linesOf(
   { flow }: testing.Scenario,
   { state, entries, asked, waits }: testing.Played,
-): readonly string[] {
+): Promise<readonly string[]> {
   const { verdict } = state;
-  const steps = whyAll(ready(flow), entries);
   const cuts = entries.map((_, at) => whyAll(ready(flow), entries.slice(0, at + 1)).at(-1));
   return [
     ...entries.map((entry, at) => {
@@ -68,17 +65,19 @@ function linesOf(
     }),
     `${verdict?.outcome} ${verdict?.code} ${verdict?.step} after ${state.iterations}`,
     `asked ${asked.join(" ")} waited ${waits.join(" ")}`,
-    `audit ${digest(audit(ready(flow), entries))}`,
-    ...steps.map((one) => `${one.step}@${one.visit} ${one.state} ${digest(one)}`),
-    `logs ${digest(logged(flow, entries))}`,
+    ...Object.entries(await reportsOf(flow, entries)).map(([name, report]) => `${name} ${digest(report)}`),
   ];
 }
 
-function logged(flow: Flow, entries: readonly Entry[]): readonly LogLine[] {
-  return [...story(ready(flow), entries)].flatMap(logLines);
+/** The order of keys says nothing. */
+function digest(value: unknown): string {
+  const text = JSON.stringify(value, (key, inner: unknown) =>
+    WORDS.has(key) ? typeof inner : sorted(inner),
+  );
+  return createHash("sha256").update(text).digest("hex").slice(0, 8);
 }
 
-function digest(value: unknown): string {
-  const text = JSON.stringify(value, (key, inner: unknown) => (WORDS.has(key) ? typeof inner : inner));
-  return createHash("sha256").update(text).digest("hex").slice(0, 8);
+function sorted(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -526,6 +526,17 @@ const rows: readonly Row[] = [
     reason: /no good/,
   },
   {
+    name: "assert in code says fail, said as its outcome",
+    stages: { plan: {} },
+    more: HOOKS,
+    hooks: (path) => (path === "plan.assert" ? { outcome: "fail", reason: "no good" } : undefined),
+    model: [done()],
+    outcome: "failed",
+    code: "AGENT_VALIDATION_ABORT",
+    path: "plan:fail",
+    reason: /no good/,
+  },
+  {
     name: "exit writes what the successor reads",
     stages: { plan: { next: "build" }, build: { prompt: "{{ctx.upstream[0].output.digest}}" } },
     more: HOOKS,
@@ -650,3 +661,18 @@ for (const row of rows) {
     row.also?.(played);
   });
 }
+
+test("hooks are given where the run is, and which execution of which stage it is", async () => {
+  const seen: Json[] = [];
+  const flow = sketchMachine({ plan: {} }, HOOKS);
+  const hooks = hooksOf((path, args) => {
+    if (path === "plan.setup") seen.push(args.at(-1)!);
+    return undefined;
+  });
+  await play({ flow, model: [done()], ports: { hooks, toolbox } });
+  const host = seen[0] as { readonly [key: string]: Json };
+  assert.deepEqual(
+    [host.workflowRunId, host.stageExecutionId, host.stage, typeof host.cwd],
+    ["run", "run/plan/1", "plan", "string"],
+  );
+});

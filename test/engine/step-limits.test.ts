@@ -318,7 +318,7 @@ test("a step that is not there cannot be limited", async () => {
   const spending = { steps: { aa: { turns: 1 } } };
   const result = await runLoaded(loaded(round({})), { journal: createMemoryJournal(), backend, spending });
   assert.deepEqual([result.exitCode, result.code], [2, "PARAMETERS_INVALID"]);
-  assert.match(result.reason, /no step "aa".*"a"/);
+  assert.match(result.reason, /step "aa".*"a"/);
 });
 
 test("an agent with a loop of its own is given no more responses than are left, shared among siblings", async () => {

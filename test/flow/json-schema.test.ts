@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Json } from "../../src/flow/json.ts";
-import { followRef, mapSchemas, schemasIn } from "../../src/flow/json-schema.ts";
+import { followRef, mapSchemas, schemaHolder, schemasIn } from "../../src/flow/json-schema.ts";
 
 const A = { type: "string" };
 const B = { type: "number" };
@@ -40,6 +40,26 @@ for (const [keyword, value, found] of HELD) {
         mapSchemas(keyword, value, (schema) => schema),
         value,
       );
+  });
+}
+
+/** Each keyword of the drafts that holds schemas: what they are held against, and a value of its form. */
+const ABOUT: readonly [about: string, keywords: string, value: Json][] = [
+  ["value", "not if then else", A],
+  ["value", "allOf anyOf oneOf", [A]],
+  ["value", "dependentSchemas dependencies", { a: A }],
+  ["members", "additionalProperties unevaluatedProperties propertyNames", A],
+  ["items", "additionalItems contains unevaluatedItems items", A],
+  ["named", "prefixItems", [A]],
+  ["named", "properties patternProperties definitions $defs", { a: A }],
+];
+
+for (const [about, keywords, value] of ABOUT) {
+  test(`${keywords}: about ${about}`, () => {
+    for (const keyword of keywords.split(" ")) {
+      assert.equal(schemaHolder(keyword)?.about, about, keyword);
+      assert.deepEqual(schemasIn(keyword, value), [A], keyword);
+    }
   });
 }
 

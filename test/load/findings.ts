@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { canonicalJson } from "../../src/flow/json.ts";
 import type { Problem } from "../../src/flow/problem.ts";
 import type { LoadResult } from "../../src/load/index.ts";
 
@@ -34,7 +35,7 @@ export function compared(name: string, tree: object, result: LoadResult): LoadRe
 
 function lines({ flow, problems, schemas, models }: LoadResult): readonly string[] {
   const more = `${schemas.length} schemas, ${models.length} models`;
-  return [`flow ${flow === null ? "none" : digest(JSON.stringify(flow))}, ${more}`, ...problems.map(line)];
+  return [`flow ${flow === null ? "none" : digest(canonicalJson(flow))}, ${more}`, ...problems.map(line)];
 }
 
 /** Of the words only what is quoted in them and the figures: the rest may be worded in another way. */

@@ -979,6 +979,16 @@ test("prompts and schemas are found where the files say", () => {
   );
 });
 
+test("a folder of climpt's configuration that does not end in c1 is not one of prompts", () => {
+  const { flow } = load({
+    ...tree({ "prompts/steps/initial/issue/f_default.md": undefined }),
+    ".agent/climpt/config/iterator-steps-app.yml":
+      'working_dir: ".agent/shared"\napp_prompt:\n  base_dir: "texts/other"\n',
+    ".agent/shared/texts/steps/initial/issue/f_default.md": "theirs",
+  });
+  assert.notEqual(flow?.steps["initial.issue"]?.prompt.text, "theirs");
+});
+
 test("climpt's own configuration names a further folder of prompts", () => {
   const { flow } = load({
     ...tree({ "prompts/steps/initial/issue/f_default.md": undefined }),

@@ -1300,3 +1300,15 @@ for (const [name, yaml, found] of BROKEN) {
       assert.ok(problems[index]!.message.includes(one.slice(one.indexOf(" ") + 1)), problems[index]!.message);
   });
 }
+
+test("a NextResult without stages is told from what is no form of next at all", () => {
+  const rows = [
+    [{ execution: "sequential" }, "error StageDefinitionInvalid stages/plan.md /next/nextStages"],
+    [{ nextStages: "build" }, "error StageDefinitionInvalid stages/plan.md /next/nextStages"],
+    [{ other: 1 }, "error StageDefinitionInvalid stages/plan.md /next"],
+  ] as const;
+  for (const [next, expected] of rows) {
+    const found = loadStages(stageTree({ plan: { next } })).problems.map(told);
+    assert.ok(found.includes(expected), found.join("\n"));
+  }
+});

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "../../src/flow/json.ts";
-import { renderStage, stageSupplier } from "../../src/prompts/stage.ts";
+import { stageSupplier } from "../../src/flow/reads.ts";
+import { renderStage } from "../../src/prompts/stage.ts";
 import { placeholdersIn } from "../../src/flow/text/placeholder.ts";
 import { loadStages, stageTree } from "../load/stage-world.ts";
 

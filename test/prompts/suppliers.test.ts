@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Flow, Parameter, Step } from "../../src/flow/flow.ts";
 import type { Scene } from "../../src/flow/scene.ts";
-import { supplied, supplierOf } from "../../src/prompts/variables.ts";
+import { supplierOf } from "../../src/flow/reads.ts";
+import { supplied } from "../../src/prompts/variables.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 
 const parameter = (more: Partial<Parameter> = {}): Parameter => ({

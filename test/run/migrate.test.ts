@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { migrateAgent } from "../../src/load/migrate/migrate.ts";
 import { createFiles } from "../../src/run/world/files.ts";
 import { check, createMemoryJournal, load, run, whatIf, type ScriptReply } from "../../src/run/index.ts";
-import { tree } from "../load/world.ts";
+import { filesOf, tree } from "../load/world.ts";
 import { projectWith } from "./project.ts";
 
 const fixture = (name: string) =>
@@ -211,7 +211,7 @@ test("document 001's agent keeps its check prompts, gets a current agent file, a
     changes.map(({ path }) => path),
     [".agent/code-improver/agent.json", ".agent/code-improver/steps_registry.json"],
   );
-  assert.match(notes.join("\n"), /Check prompts/);
+  assert.match(notes.join("\n"), /[Cc]heck prompts/);
   write(after, changes);
   const worked: ScriptReply = { text: "done" };
   const found = (result: string): ScriptReply => ({
@@ -237,4 +237,17 @@ test("document 001's agent keeps its check prompts, gets a current agent file, a
   ];
   assert.deepEqual(now, old);
   assert.equal(now.outcome, "completed", now.reason);
+});
+
+test("what stops a run is not among the intents that are written, as every step has it", () => {
+  const steps = { "initial.x": { structuredGate: { allowedIntents: ["continue", "complete", "escalate"] } } };
+  const registry = { agentId: "old", version: "1.0.0", dialect: "complete", steps };
+  const files = filesOf({
+    ".agent/old/agent.json": JSON.stringify(flat),
+    ".agent/old/steps_registry.json": JSON.stringify(registry),
+  });
+  const written = migrateAgent("old", files).changes.find(({ path }) => path.endsWith("steps_registry.json"));
+  const after = JSON.parse(written!.after) as { steps: typeof steps };
+  const { allowedIntents } = after.steps["initial.x"].structuredGate;
+  assert.ok(!allowedIntents.includes("abort") && allowedIntents.includes("handoff"), allowedIntents.join());
 });

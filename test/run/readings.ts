@@ -6,16 +6,12 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import {
-  createMemoryJournal,
-  importRun,
-  logs,
-  readRun,
-  replayRun,
-  show,
-  type Journal,
-} from "../../src/run/index.ts";
-import { audit } from "../../src/tell/audit.ts";
+import { createMemoryJournal, importRun, readRun, replayRun } from "../../src/run/index.ts";
+import { fileTools } from "../../src/boundaries/tools/files.ts";
+import { searchTools } from "../../src/boundaries/tools/search.ts";
+import { bashTool } from "../../src/boundaries/tools/bash.ts";
+import { talkTools } from "../../src/boundaries/tools/talk.ts";
+import { githubTool } from "../../src/boundaries/tools/github.ts";
 import { loadMachine } from "../../src/load/stages/machine.ts";
 import { parseBundle } from "../../src/run/records/bundle.ts";
 import { explainAgent, explainStep } from "../../src/run/records/explain.ts";
@@ -24,6 +20,7 @@ import { tree001, tree002 } from "../load/documents.ts";
 import { stageTree } from "../load/stage-world.ts";
 import { filesOf, load, sha256, TOOLS, tree, type Tree } from "../load/world.ts";
 import { JOURNALS } from "./golden.ts";
+import { reportsOf } from "./reports.ts";
 
 const READINGS = fileURLToPath(new URL("../fixtures/readings/", import.meta.url));
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
@@ -50,11 +47,17 @@ const journalNames = readdirSync(JOURNALS).map((file) => file.replace(".json", "
 export const NAMES: readonly string[] = [
   ...journalNames.map((name) => `run-${name}`),
   ...Object.keys(agentTrees()).map((name) => `agent-${name}`),
+  "tools",
 ];
 
 export async function readingOf(name: string): Promise<unknown> {
-  const [, kind, which = ""] = /^(run|agent)-(.*)$/.exec(name)!;
-  const read = kind === "run" ? await runReading(which) : agentReading(agentTrees()[which]!);
+  const [, kind, which = ""] = /^(\w+?)(?:-(.*))?$/.exec(name)!;
+  const read =
+    kind === "tools"
+      ? offered()
+      : kind === "run"
+        ? await runReading(which)
+        : agentReading(agentTrees()[which]!);
   return JSON.parse(JSON.stringify(shortened(read)));
 }
 
@@ -68,23 +71,14 @@ async function runReading(name: string): Promise<unknown> {
   await importRun(journal, bundle, { as: name, cwd: "/project", now: 1_700_000_000_000 });
   const { flow, adopted, entries } = await readRun(journal, name);
   return {
-    show: await show(journal, name),
-    why: whyAll(flow, entries, adopted),
+    ...(await reportsOf(flow, entries, adopted)),
     // What the run was about to do, had it been left there.
     cuts: entries.map((_, at) => {
       const last = whyAll(flow, entries.slice(0, at + 1), adopted).at(-1);
       return last === undefined ? null : [last.step, last.visit, last.state, last.pending?.command ?? null];
     }),
-    audit: audit(flow, entries, adopted),
-    logs: await lines(journal, name),
     replay: { ...(await replayRun(journal, name)), ms: 0 },
   };
-}
-
-async function lines(journal: Journal, name: string): Promise<readonly unknown[]> {
-  const all: unknown[] = [];
-  for await (const line of logs(journal, name)) all.push(line);
-  return all;
 }
 
 function agentReading({ agent, files }: Agent): unknown {
@@ -101,6 +95,11 @@ function agentReading({ agent, files }: Agent): unknown {
     agent: explainAgent(loaded),
     steps: Object.keys(flow?.steps ?? {}).map((id) => explainStep(loaded, id)),
   };
+}
+
+/** What a model is told of each tool. */
+function offered(): unknown {
+  return [...fileTools(), ...searchTools(), bashTool(), ...talkTools(), githubTool()].map(({ spec }) => spec);
 }
 
 type Agent = { readonly agent: string; readonly files: Tree };

@@ -147,10 +147,12 @@ const FIRES: readonly Row[] = [
     script: [
       say("I will end with:\n````markdown\n```wrap-up\n{}\n```\n````"),
       say("~~~text\n```wrap-up\n{}\n```\n~~~"),
+      say("````\n```\n```wrap-up\n{}\n```\n````"),
+      say("~~~\n```\n```wrap-up\n{}\n```\n~~~"),
       say("```wrap-up\n{}"),
       say("1. Done:\n\n     ```wrap-up\n     {}\n     ```"),
     ],
-    iterations: 4,
+    iterations: 6,
     reason: /The signal wrap-up was given/,
   },
   {

@@ -1,6 +1,7 @@
 /** The audit of a run: the life of its stages, told from the journal alone. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Toolbox } from "../../src/engine/ports.ts";
 import { audit, type AuditRecord } from "../../src/tell/audit.ts";
 import { sketchCheck, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
@@ -118,4 +119,37 @@ test("every execution that begins is exited or ended, and siblings are one turn"
     ],
     [4, 4, 2, 2],
   );
+});
+
+test("a call that is denied is proposed, denied and cancelled, and one that is allowed has come to its end", async () => {
+  const flow = sketchMachine({ plan: { tools: ["Write"] } });
+  const toolbox: Toolbox = {
+    offer: () => [{ name: "Write", description: "", input: {} }],
+    judge: () => null,
+    call: () => Promise.reject(new Error("a stage calls as a stage")),
+    callInStage: (_step, batch) =>
+      Promise.resolve({
+        kind: "results",
+        results: batch.map(({ id, name, input }) =>
+          input.path === "a"
+            ? { id, name, ok: true, content: "written" }
+            : { id, name, ok: false, content: "no", ...(input.path === "b" && { denied: "not there" }) },
+        ),
+      }),
+  };
+  const calls = ["a", "b", "c"].map((path) => ({ name: "Write", input: { path } }));
+  const { entries } = await play({ flow, model: [{ calls }, { output: {} }], ports: { toolbox } });
+  const about = audit(ready(flow), entries)
+    .filter(({ name }) => /^ToolInvocation(?!Proposed)|^Approval/.test(name))
+    .map(({ name, about: { decision, source, reason, why, content } }) =>
+      [name, decision, source, reason, why, content].filter((word) => typeof word === "string").join(" "),
+    );
+  assert.deepEqual(about, [
+    "Approval approve sm-envelope",
+    "ToolInvocationSucceeded written",
+    "Approval deny gate",
+    "ToolInvocationCancelled approval-denied not there",
+    "Approval approve sm-envelope",
+    "ToolInvocationFailed no",
+  ]);
 });

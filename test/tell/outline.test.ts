@@ -192,6 +192,82 @@ const rows: readonly [name: string, flow: Flow, edges: readonly string[]][] = [
     ],
   ],
   [
+    "a stage that is a sibling of two forks of one step, which meet at different stages",
+    sketchMachine({
+      a: {
+        next: {
+          kind: "switch",
+          on: ["x"],
+          cases: { "1": fork(["s", "t"], "b"), "2": fork(["s", "t"], "c") },
+          otherwise: goto("b"),
+        },
+      },
+      b: {},
+      c: {},
+      s: {},
+      t: {},
+    }),
+    [
+      "a -ok[x = 1]-> s fork",
+      "a -ok[x = 1]-> t fork",
+      "a -ok[x = 2]-> s fork",
+      "a -ok[x = 2]-> t fork",
+      "a -ok[otherwise]-> b switch",
+      "b -ok-> end end",
+      "c -ok-> end end",
+      "s -ok[started by a]-> b join",
+      "s -ok[started by a]-> c join",
+      "t -ok[started by a]-> b join",
+      "t -ok[started by a]-> c join",
+    ],
+  ],
+  [
+    "a sibling of an independent fork that goes on meets the others at the end of its way",
+    sketchMachine({
+      a: { next: fork(["b", "c"], "d", "independent") },
+      b: { next: goto("e") },
+      c: {},
+      d: {},
+      e: {},
+    }),
+    [
+      "a -ok-> b fork",
+      "a -ok-> c fork",
+      "b -ok-> e goto",
+      "b -fail-> d join",
+      "b -cap-> d join",
+      "c -ok-> d join",
+      "c -fail-> d join",
+      "c -cap-> d join",
+      "d -ok-> end end",
+      "e -ok-> d join",
+      "e -fail-> d join",
+      "e -cap-> d join",
+    ],
+  ],
+  [
+    "what holds for a counted edge within a switch, from the outside in",
+    sketchFlow({
+      a: {
+        edges: {
+          next: {
+            kind: "switch",
+            on: ["x"],
+            cases: { y: times(2, goto("b"), goto("c")) },
+            otherwise: goto("c"),
+          },
+        },
+      },
+      b: { edges: {} },
+      c: { edges: {} },
+    }),
+    [
+      "a -next[x = y, up to 2 times]-> b switch",
+      "a -next[x = y, afterwards]-> c switch",
+      "a -next[otherwise]-> c switch",
+    ],
+  ],
+  [
     "a jump to a few steps, and one to many",
     sketchFlow({
       a: { edges: { jump: { kind: "jump", field: ["to"], among: ["a", "b"], otherwise: goto("b") } } },
@@ -212,6 +288,25 @@ const rows: readonly [name: string, flow: Flow, edges: readonly string[]][] = [
       "c -closing-> end end",
       "c -closing[check failed, came from a]~> a back",
       "c -closing[check failed, came from b]~> b back",
+    ],
+  ],
+  [
+    "or to itself too, when a step led to it that does no work",
+    sketchFlow(
+      {
+        a: { edges: { next: "v", skip: "c" } },
+        v: { kind: "verify", edges: { next: "c" } },
+        c: { edges: { closing: null }, guard },
+      },
+      { checks },
+    ),
+    [
+      "a -next-> v goto",
+      "a -skip-> c goto",
+      "v -next-> c goto",
+      "c -closing-> end end",
+      "c -closing[check failed, came from a]~> a back",
+      "c -closing[check failed]~> c back",
     ],
   ],
   [

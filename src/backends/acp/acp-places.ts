@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { at, listIn } from "../untyped.ts";
 
-export type Places = {
+export type AcpPlaces = {
   /** In a field for places. */
   readonly named: readonly string[];
   /** Elsewhere in the input, by their look. */
@@ -11,7 +11,7 @@ export type Places = {
 };
 
 /** In everything the agent said of the call. */
-export function placesIn(said: readonly JsonObject[]): Places {
+export function placesIn(said: readonly JsonObject[]): AcpPlaces {
   const found = said.flatMap(({ rawInput, locations, content }) => [
     ...inValue("", rawInput ?? null, 0),
     ...listIn(locations).map((place) => ({ isNamed: true, text: at(place, "path") })),

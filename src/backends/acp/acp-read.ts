@@ -19,7 +19,7 @@ export const SERVER = "lockstep";
 export const SUBMIT = "submit";
 
 /** One prompt so far. */
-export type Heard = {
+export type AcpHeard = {
   readonly text: string;
   /** What was said of each tool call. The protocol does not tell where a response ends: each call counts as one. */
   readonly calls: ReadonlyMap<string, Announced>;
@@ -35,9 +35,9 @@ export type Announced = {
   readonly reused?: true;
 };
 
-export const NOTHING: Heard = { text: "", calls: new Map(), costUsd: null };
+export const NOTHING_FROM_ACP: AcpHeard = { text: "", calls: new Map(), costUsd: null };
 
-export function hear(heard: Heard, update: JsonObject): Heard {
+export function hearAcp(heard: AcpHeard, update: JsonObject): AcpHeard {
   switch (update.sessionUpdate) {
     case "agent_message_chunk":
       return { ...heard, text: heard.text + textIn(at(update, "content", "text")) };
@@ -82,10 +82,10 @@ function given(update: JsonObject, names: readonly string[] = Object.keys(update
   ) as JsonObject;
 }
 
-export type Judged = { readonly name: string; readonly input: JsonObject };
+export type JudgedAcpCall = { readonly name: string; readonly input: JsonObject };
 
 /** What is known when an agent asks for permission. */
-export type Asking = {
+export type AcpPermission = {
   /** What the program calls itself. */
   readonly agent?: string;
   /** Where the session works, by all its paths. */
@@ -105,7 +105,7 @@ export type Asking = {
  * known by what the program itself says of it and never by words that a model may have chosen: for many tools the title
  * is such a text. What is not certain is judged as a tool that is not known.
  */
-export function toCalls(toolCall: JsonObject, asking: Asking = {}): readonly Judged[] {
+export function toCalls(toolCall: JsonObject, asking: AcpPermission = {}): readonly JudgedAcpCall[] {
   const { agent = "", cwds = [], announced = UNANNOUNCED, served = [], server = "" } = asking;
   const call = { ...announced.now, ...given(toolCall) };
   const { kind, rawInput } = call;
@@ -135,7 +135,7 @@ export function toCalls(toolCall: JsonObject, asking: Asking = {}): readonly Jud
 }
 
 /** In quotes it is not the name of any tool: a title must not pass as one that is allowed. */
-function unknown(name: string, input: JsonObject): Judged {
+function unknown(name: string, input: JsonObject): JudgedAcpCall {
   return { name: JSON.stringify(name), input };
 }
 
@@ -320,7 +320,7 @@ export function choose(options: Json | undefined, allow: boolean): JsonObject {
 }
 
 /** Tokens, where the agent reports them; not a number where it reports what cannot be a count. */
-export function tokensOf(response: JsonObject): {
+export function acpTokens(response: JsonObject): {
   readonly inputTokens: number;
   readonly outputTokens: number;
 } {
@@ -341,7 +341,7 @@ export function modelIn(session: JsonObject): string {
 }
 
 /** `printed`: what the agent wrote to stderr. No line of what it says can be taken for one of ours. */
-export function toFault(error: unknown, printed = ""): Fault {
+export function toAcpFault(error: unknown, printed = ""): Fault {
   const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : null;
   const message = error instanceof Error ? error.message : String(error);
   const data = typeof error === "object" && error !== null && "data" in error ? (error.data as Json) : null;
@@ -362,7 +362,7 @@ function onPaths(
   said: readonly JsonObject[],
   input: JsonObject,
   { isRun, isRegex }: { readonly isRun: boolean; readonly isRegex: boolean },
-): readonly Judged[] {
+): readonly JudgedAcpCall[] {
   const { named, others } = placesIn(said);
   const isSearch = name === "Grep" || name === "Glob";
   // What does not say where cannot be judged: a path that is refused stands for it.

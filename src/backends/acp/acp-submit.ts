@@ -4,7 +4,7 @@
  */
 import { SERVER, SUBMIT } from "./acp-read.ts";
 
-/** Its one argument is the file. What fits is decided later, by whoever asked. */
+/** Its one argument is the file. The caller validates the answer later. */
 export const SUBMIT_SERVER = `
 import { renameSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -14,22 +14,22 @@ import type { Usage } from "../../flow/event.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
 import {
   choose,
-  hear,
+  hearAcp,
   modelIn,
   modeToAsk,
-  NOTHING,
+  NOTHING_FROM_ACP,
   SERVER,
   SUBMIT,
   toCalls,
-  toFault,
-  tokensOf,
-  type Heard,
+  toAcpFault,
+  acpTokens,
+  type AcpHeard,
 } from "./acp-read.ts";
 import { SUBMIT_SERVER } from "./acp-submit.ts";
 import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
 import type { AgentChild } from "../agent-child.ts";
 import { passOn } from "../environment.ts";
-import type { Bridge, BridgedCall } from "../mcp/mcp-bridge.ts";
+import type { McpBridge, BridgedCall } from "../mcp/mcp-bridge.ts";
 import { loadPeer } from "../peer.ts";
 import { at, textIn } from "../untyped.ts";
 
@@ -80,7 +80,7 @@ type Session = {
   gate: Gate;
   served: readonly ToolSpec[] | undefined;
   call: BridgedCall;
-  heard: Heard;
+  heard: AcpHeard;
   costUsd: number | null;
   onCall: () => void;
 };
@@ -103,7 +103,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   const sessions = new Map<string, Session>();
   let agent: Promise<Agent> | null = null;
   let started: AgentProcess<AgentChild> | null = null;
-  const bridges: Bridge[] = [];
+  const bridges: McpBridge[] = [];
   let opened = 0;
 
   async function start(run: string, cwd: string): Promise<Agent> {
@@ -155,7 +155,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   function note({ sessionId, update }: JsonObject): void {
     const session = sessions.get(textIn(sessionId));
     if (session === undefined) return;
-    session.heard = hear(session.heard, update as JsonObject);
+    session.heard = hearAcp(session.heard, update as JsonObject);
     session.onCall();
   }
 
@@ -195,7 +195,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       gate,
       served,
       call,
-      heard: NOTHING,
+      heard: NOTHING_FROM_ACP,
       costUsd: null,
       onCall: () => undefined,
     };
@@ -209,8 +209,8 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     served: readonly ToolSpec[],
     now: () => BridgedCall,
   ): Promise<readonly Json[]> {
-    const { openBridge } = await import("../mcp/mcp-bridge.ts");
-    const bridge = await openBridge(temp, served, now);
+    const { openMcpBridge } = await import("../mcp/mcp-bridge.ts");
+    const bridge = await openMcpBridge(temp, served, now);
     bridges.push(bridge);
     return bridge.servers.map(({ name, command: program, args: words }) => {
       return { name, command: program, args: words, env: [] };
@@ -237,7 +237,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
         gate: request.gate,
         served: request.served,
         call: (name: string, input: JsonObject) => request.call({ name, input }, signal),
-        heard: NOTHING,
+        heard: NOTHING_FROM_ACP,
         onCall: () => {
           if (stopped !== null || session.heard.calls.size < maxTurns) return;
           stopped = "cap";
@@ -259,7 +259,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       }
     } catch (error) {
       if (signal.aborted) return INTERRUPTED;
-      return { kind: "fault", fault: toFault(error, started?.printed()) };
+      return { kind: "fault", fault: toAcpFault(error, started?.printed()) };
     } finally {
       signal.removeEventListener("abort", giveUp);
     }
@@ -304,7 +304,7 @@ function usageOf(session: Session, response: JsonObject): Usage {
   const { calls, costUsd } = session.heard;
   const spent = costUsd === null ? null : Math.max(0, costUsd - (session.costUsd ?? 0));
   session.costUsd = costUsd ?? session.costUsd;
-  return { turns: Math.max(1, calls.size), ...tokensOf(response), costUsd: spent };
+  return { turns: Math.max(1, calls.size), ...acpTokens(response), costUsd: spent };
 }
 
 /** The run that an asker belongs to. */

@@ -11,11 +11,11 @@ import { figure } from "../../flow/figure.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import type { Proxy } from "./connection.ts";
 import { errorEvent, faultOf, notInFormat, toFault } from "./faults.ts";
-import { brokenOff, hear, heardWhole, readCalls, type Heard } from "./response.ts";
+import { brokenOff, hearResponse, heardWhole, readCalls, type ResponseHeard } from "./response.ts";
 import { loadProvider } from "./packages.ts";
 import { toolNames, toPrompt, toTools, type Keepsake } from "./prompt.ts";
 import { readBody, reportsError } from "./error-text.ts";
-import { createWire, type Exchange } from "./wire.ts";
+import { createModelWire, type Exchange } from "./wire.ts";
 import { createPatience } from "./patience.ts";
 import { costOf, isFree, priceOf } from "./prices.ts";
 import { nameForTraces, PROVIDERS, refOf, type ModelTarget, type ProviderId } from "./providers.ts";
@@ -41,7 +41,7 @@ export type AiSdkOptions = {
  * const backend = await createAiSdk({ "*": { provider: "anthropic", model: "claude-sonnet-5-5", apiKey } });
  */
 export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): Promise<Backend> {
-  const wire = createWire(options.fetch ?? fetch);
+  const wire = createModelWire(options.fetch ?? fetch);
   const models = new Map<string, LanguageModelV4>();
   for (const [name, target] of Object.entries(targets)) {
     const { provider, model, apiKey, authToken, headers, baseUrl, extraBody = {} } = target;
@@ -87,12 +87,12 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     target: ModelTarget,
     model: LanguageModelV4,
     exchange: Exchange,
-  ): Promise<Heard> {
+  ): Promise<ResponseHeard> {
     const call = toCall(request, target, exchange.signal);
     if (target.stream === false) return heardWhole(await model.doGenerate(call), request.onText);
     try {
       const { stream } = await model.doStream(call);
-      return await hear(stream, request.onText);
+      return await hearResponse(stream, request.onText);
     } catch (error) {
       const document = exchange.document();
       if (document === null) throw error;
@@ -130,7 +130,7 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     model: LanguageModelV4,
     call: LanguageModelV4CallOptions,
     exchange: Exchange,
-  ): Promise<Heard> {
+  ): Promise<ResponseHeard> {
     const value = jsonIn(document);
     if (readBody(document).isPage || (value !== undefined && reportsError(value)))
       return { kind: "trouble", error: { responseBody: document } };
@@ -140,7 +140,7 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
   }
 
   function toResult(
-    heard: Heard & { kind: "heard" },
+    heard: ResponseHeard & { kind: "heard" },
     request: TurnRequest,
     target: ModelTarget,
     exchange: Exchange,
@@ -283,7 +283,7 @@ function priceFor({ price, provider, model }: ModelTarget) {
  * signatures: models that think before they call a tool refuse a conversation without their own thoughts.
  */
 function keepsakeOf(
-  { thoughts, calls }: Heard & { kind: "heard" },
+  { thoughts, calls }: ResponseHeard & { kind: "heard" },
   plain: readonly Call[],
   target: ModelTarget,
 ): Keepsake | null {

@@ -1,7 +1,7 @@
 /** What a service says when it refuses: read from whatever shape its answer has, as plain words and names. */
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 
-export type Said = {
+export type ErrorWords = {
   /** Its own words; null: it gave none. */
   readonly words: string | null;
   /** Machine-readable names of the error, such as `insufficient_quota`. */
@@ -12,10 +12,10 @@ export type Said = {
   readonly isPage?: true;
 };
 
-const NOTHING: Said = { words: null, names: [] };
+const NOTHING: ErrorWords = { words: null, names: [] };
 
 /** Of a body as it came over the wire. */
-export function readBody(body: string): Said {
+export function readBody(body: string): ErrorWords {
   const text = body.slice(0, LONGEST_READ).trim();
   if (text === "") return NOTHING;
   if (PAGE.test(withoutPreamble(text.slice(0, LONGEST_PREAMBLE))))
@@ -25,7 +25,7 @@ export function readBody(body: string): Said {
 }
 
 /** Of a body, or an event, that was parsed already. */
-export function readValue(value: Json): Said {
+export function readValue(value: Json): ErrorWords {
   const words = wordsIn(value, 0);
   const status = statusIn(value);
   const retryAfterMs = delayIn(value);

@@ -3,8 +3,8 @@ import type { Fault, FaultKind } from "../../flow/event.ts";
 import { ended, shownInLine } from "../../flow/text/harmless.ts";
 import { isObject, type Json } from "../../flow/json.ts";
 import { connectionTrouble, type Proxy } from "./connection.ts";
-import { KNOWN, type Known, type Reason } from "./refusals.ts";
-import { readBody, readValue, reportsError, type Said } from "./error-text.ts";
+import { KNOWN, type KnownRefusal, type Reason } from "./refusals.ts";
+import { readBody, readValue, reportsError, type ErrorWords } from "./error-text.ts";
 import { PROVIDERS, type ModelTarget } from "./providers.ts";
 
 /** Of an error response, of an error within a stream, or of a connection; what is not known is absent. */
@@ -19,7 +19,7 @@ type Trouble = {
   readonly cause?: unknown;
 };
 
-export type About = {
+export type FaultContext = {
   readonly target: ModelTarget;
   readonly now: number;
   /** The last part of the response, where there was one. */
@@ -29,7 +29,7 @@ export type About = {
   readonly proxies?: readonly Proxy[];
 };
 
-export function toFault(error: unknown, about: About): Fault {
+export function toFault(error: unknown, about: FaultContext): Fault {
   const trouble = (typeof error === "object" && error !== null ? error : { message: error }) as Trouble;
   const said = saidIn(trouble, about.tail ?? "");
   const status = statusOf(trouble) ?? said.status;
@@ -83,7 +83,7 @@ function sentence(
   fault: Omit<Fault, "message">,
   words: readonly string[],
   hints: readonly (string | null | undefined)[],
-  { target }: Pick<About, "target">,
+  { target }: Pick<FaultContext, "target">,
 ): Fault {
   const said = shownInLine(hidden(words.join(" ").trim(), target), LONGEST_WORDS);
   const all = [ended(`${target.provider}/${target.model}: ${said}`), ...hints.filter(Boolean)];
@@ -102,7 +102,7 @@ function statusOf({ statusCode }: Trouble): number | undefined {
 }
 
 /** What the server itself said: in the body of a refusal, or in the last event of a stream. */
-function saidIn({ responseBody, data, type, code, message }: Trouble, tail: string): Said {
+function saidIn({ responseBody, data, type, code, message }: Trouble, tail: string): ErrorWords {
   if (typeof responseBody === "string" && responseBody.trim() !== "") return readBody(responseBody);
   const event = errorEvent(tail);
   if (event !== null) return readValue(event);
@@ -164,13 +164,13 @@ export function notInFormat(text: string): string {
   return `the server sent something that is not in the provider's format: ${text.trim().slice(0, 200)}`;
 }
 
-function isKnown({ says, when }: Known, reason: Reason): boolean {
+function isKnown({ says, when }: KnownRefusal, reason: Reason): boolean {
   const { names, words } = reason;
   return (when?.(reason) ?? true) && says.test(`${names.join(" ")} ${words}`);
 }
 
 /** A status says whether trying again can help; a name counts where there is no status. */
-function kindOf(said: Said, status: number | undefined, trouble: Trouble): FaultKind {
+function kindOf(said: ErrorWords, status: number | undefined, trouble: Trouble): FaultKind {
   if (status !== undefined) return kindOfStatus(status);
   if (said.isPage) return "bad-request";
   const named = said.names
@@ -214,7 +214,7 @@ const KIND_BY_NAME: ReadonlyMap<string, FaultKind> = new Map([
 /** What helps where only the kind is known. */
 function plainHint(
   kind: FaultKind,
-  said: Said,
+  said: ErrorWords,
   { status, keyEnv, provider, baseUrl }: Reason,
   trouble: Trouble,
 ): string | null {

@@ -24,7 +24,7 @@ export async function loadProvider(id: ProviderId): Promise<Make> {
     if (!isMissing(cause)) throw cause;
     throw new RunnerError(
       "NO_BACKEND",
-      `Models of ${id} need a package that is not installed: ${installCommand(id)}`,
+      `Models of ${id} need a package that is not installed: ${sdkInstallCommand(id)}`,
       {
         cause,
       },
@@ -56,7 +56,7 @@ export function isInstalled(id: ProviderId): boolean {
 }
 
 /** Its optional parts have to be where this program is installed. */
-export function installCommand(id: ProviderId): string {
+export function sdkInstallCommand(id: ProviderId): string {
   const { package: name, version } = PROVIDERS[id];
   return commandFor(`${name}@${version}`, import.meta.url);
 }

@@ -1,6 +1,6 @@
 /** How long a request may be silent: a signal that comes when nothing has been received for too long. */
 
-export type Patience = {
+export type ModelPatience = {
   /** Aborts when the caller stops, or when there was silence for too long. */
   readonly signal: AbortSignal;
   /** Rejects at that moment, and never resolves. */
@@ -12,7 +12,7 @@ export type Patience = {
   readonly end: () => void;
 };
 
-export function createPatience(stopped: AbortSignal, silenceMs: number): Patience {
+export function createPatience(stopped: AbortSignal, silenceMs: number): ModelPatience {
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), silenceMs);
   const signal = AbortSignal.any([stopped, silence.signal]);

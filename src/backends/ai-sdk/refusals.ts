@@ -14,7 +14,7 @@ export type Reason = {
 };
 
 /** `says` is tried on the names and the words of the service. The first row that fits holds. */
-export type Known = {
+export type KnownRefusal = {
   readonly says: RegExp;
   readonly when?: (reason: Reason) => boolean;
   readonly kind?: FaultKind;
@@ -25,7 +25,7 @@ export type Known = {
 const isRefusal = ({ status }: Reason) =>
   status === undefined || (status >= 400 && status < 500) || status === 500;
 
-export const KNOWN: readonly Known[] = [
+export const KNOWN: readonly KnownRefusal[] = [
   {
     says: /credit balance is too low|\binsufficient_quota\b|insufficient (?:balance|credits?|funds)|\bbilling_(?:error|hard_limit_reached|not_active)\b/i,
     when: isRefusal,

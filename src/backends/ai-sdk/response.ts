@@ -12,7 +12,7 @@ import { faultOf } from "./faults.ts";
 import type { Keepsake } from "./prompt.ts";
 import type { ModelTarget } from "./providers.ts";
 
-export type Heard =
+export type ResponseHeard =
   | {
       readonly kind: "heard";
       readonly text: string;
@@ -30,14 +30,14 @@ export type Heard =
 const LONGEST = 16 * 1024 * 1024;
 
 /** To its end, or to the first trouble. */
-export async function hear(
+export async function hearResponse(
   stream: ReadableStream<LanguageModelV4StreamPart>,
   onText: TurnRequest["onText"],
-): Promise<Heard> {
+): Promise<ResponseHeard> {
   let text = "";
   const calls: LanguageModelV4ToolCall[] = [];
   const thoughts = new Map<string, { text: string; marks: Keepsake["thoughts"][number]["marks"] }>();
-  let stop: (Heard & { kind: "heard" })["stop"] = null;
+  let stop: (ResponseHeard & { kind: "heard" })["stop"] = null;
   let usage: LanguageModelV4Usage | null = null;
   let model: string | undefined;
   let size = 0;
@@ -90,7 +90,7 @@ function isUnfinished(error: unknown): boolean {
 export function heardWhole(
   { content, finishReason, usage, response }: LanguageModelV4GenerateResult,
   onText: TurnRequest["onText"],
-): Heard {
+): ResponseHeard {
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
   if (text !== "") onText?.(text);
   return {
@@ -110,7 +110,7 @@ export function heardWhole(
 
 /** Why what was heard is not an answer; null: it is one. A part of an answer is worse than none. */
 export function brokenOff(
-  { text, calls, stop, usage }: Heard & { kind: "heard" },
+  { text, calls, stop, usage }: ResponseHeard & { kind: "heard" },
   target: ModelTarget,
   tail: string,
 ): Fault | null {

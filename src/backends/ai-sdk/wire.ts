@@ -1,6 +1,6 @@
 /** The wire below the providers' packages: what is added to a request, and what the server really sent. */
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
-import type { Patience } from "./patience.ts";
+import type { ModelPatience } from "./patience.ts";
 
 /** One request and its response. */
 export type Exchange = {
@@ -13,21 +13,21 @@ export type Exchange = {
   readonly tail: () => string;
 };
 
-export type Wire = {
-  readonly open: (patience: Patience, streams: boolean) => Exchange;
+export type ModelWire = {
+  readonly open: (patience: ModelPatience, streams: boolean) => Exchange;
   /** Adds `extra` to the body of each request. */
   readonly fetch: (extra: JsonObject) => typeof globalThis.fetch;
 };
 
 type Line = {
-  readonly patience: Patience;
+  readonly patience: ModelPatience;
   readonly streams: boolean;
   document: string | null;
   isReadAgain: boolean;
   tail: Uint8Array[];
 };
 
-export function createWire(fetch: typeof globalThis.fetch): Wire {
+export function createModelWire(fetch: typeof globalThis.fetch): ModelWire {
   const lines = new WeakMap<AbortSignal, Line>();
   return {
     open: (patience, streams) => {

@@ -15,13 +15,13 @@ import { createBatches, createHook, type HookInput, type HookOutput } from "./cl
 import {
   ANSWER_TOOL,
   asksToWait,
-  hear,
+  hearClaude,
   NO_TOTALS,
   NOTHING,
   readMarks,
-  toResult,
+  toClaudeResult,
   usageSoFar,
-  type Heard,
+  type ClaudeHeard,
 } from "./claude-read.ts";
 import type { AgentChild } from "../agent-child.ts";
 import { toDraft07 } from "../draft-07.ts";
@@ -143,7 +143,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
       for await (const message of query(question)) {
         patience.refresh();
         batches.hear(message);
-        heard = hear(heard, message);
+        heard = hearClaude(heard, message);
         if (asksToWait(heard)) abort();
       }
     } catch (error) {
@@ -160,7 +160,12 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     if (silent) return toSilence(silenceMs, heard);
     const before = (request.session === undefined ? undefined : totals.get(request.session)) ?? NO_TOTALS;
     const printed = started.map((agent) => agent.printed()).join("\n");
-    const result = toResult(heard, { structured: request.output !== undefined, before, thrown, printed });
+    const result = toClaudeResult(heard, {
+      structured: request.output !== undefined,
+      before,
+      thrown,
+      printed,
+    });
     if (result.mark !== undefined)
       for (const [session, figures] of readMarks([result.mark])) totals.set(session, figures);
     const asked = toModel(model ?? request.model);
@@ -184,18 +189,18 @@ const INTERRUPTED = {
 } as const;
 
 /** It counts with what it cost so far. */
-function interrupted(heard: Heard): TurnResult {
+function interrupted(heard: ClaudeHeard): TurnResult {
   return { kind: "fault", fault: withUsage(INTERRUPTED.fault, heard) };
 }
 
-function withUsage(fault: Fault, heard: Heard): Fault {
+function withUsage(fault: Fault, heard: ClaudeHeard): Fault {
   const usage = usageSoFar(heard);
   return usage === null ? fault : { ...fault, usage };
 }
 
 const SILENCE_MS = 5 * 60_000;
 
-function toSilence(ms: number, heard: Heard): TurnResult {
+function toSilence(ms: number, heard: ClaudeHeard): TurnResult {
   const message = `Nothing was heard of Claude Code for ${ms / 1000} s.`;
   return { kind: "fault", fault: withUsage({ kind: "network", message }, heard) };
 }
@@ -233,7 +238,7 @@ function completionOf({ output }: RunRequest): string | null {
 }
 
 function renamed(completion: string): string {
-  return `Where you are told to call the tool ${completion}, call ${ANSWER_TOOL}: it is the same tool.`;
+  return `When instructions name the tool ${completion}, call ${ANSWER_TOOL}: it is the same tool.`;
 }
 
 /** `opus`, `sonnet`, `haiku` and full names are known there as they are; a provider in front of the name is not. */

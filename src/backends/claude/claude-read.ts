@@ -12,7 +12,7 @@ import { at, countIn, listIn, numberIn, textIn } from "../untyped.ts";
 export const ANSWER_TOOL = "StructuredOutput";
 
 /** A query so far. */
-export type Heard = {
+export type ClaudeHeard = {
   /** Model responses that began. The figure in the result counts tool calls too. */
   readonly turns: number;
   /** What the last two responses said: a payload in prose stands in the first, before the one nudge it gets. */
@@ -30,7 +30,7 @@ export type Heard = {
   readonly model?: string;
 };
 
-export const NOTHING: Heard = {
+export const NOTHING: ClaudeHeard = {
   turns: 0,
   texts: [],
   offered: undefined,
@@ -51,7 +51,7 @@ export type Totals = {
 
 export const NO_TOTALS: Totals = { inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
-export function hear(heard: Heard, message: JsonObject): Heard {
+export function hearClaude(heard: ClaudeHeard, message: JsonObject): ClaudeHeard {
   switch (message.type) {
     case "stream_event":
       return streamed(heard, at(message, "event"));
@@ -72,7 +72,7 @@ export function hear(heard: Heard, message: JsonObject): Heard {
   }
 }
 
-function streamed(heard: Heard, event: Json | undefined): Heard {
+function streamed(heard: ClaudeHeard, event: Json | undefined): ClaudeHeard {
   switch (at(event, "type")) {
     case "message_start": {
       const count = (name: string) => countIn(at(event, "message", "usage", name));
@@ -100,7 +100,7 @@ function streamed(heard: Heard, event: Json | undefined): Heard {
 }
 
 /** Of a query that was stopped before it told its figures; null: no response had begun. */
-export function usageSoFar({ turns, used }: Heard): Usage | null {
+export function usageSoFar({ turns, used }: ClaudeHeard): Usage | null {
   if (turns === 0) return null;
   const costs = used.map(({ model, tokens }) => costOf(priceOf("anthropic", model), tokens));
   return plainUsage({
@@ -112,16 +112,16 @@ export function usageSoFar({ turns, used }: Heard): Usage | null {
 }
 
 /** A wait worth handing on. A short one is Claude Code's own pause before its one retry, and not the provider's wish. */
-export function asksToWait({ retry }: Heard): boolean {
+export function asksToWait({ retry }: ClaudeHeard): boolean {
   return retry !== null && retry.ms >= 1000;
 }
 
 /** What Claude Code says by itself is by a model named in angle brackets. */
-function namedIn(heard: Heard, model: Json | undefined): Heard {
+function namedIn(heard: ClaudeHeard, model: Json | undefined): ClaudeHeard {
   return typeof model === "string" && /^[^<]/.test(model) ? { ...heard, model } : heard;
 }
 
-function listen(heard: Heard, content: Json | undefined): Heard {
+function listen(heard: ClaudeHeard, content: Json | undefined): ClaudeHeard {
   let { texts, offered } = heard;
   for (const block of listIn(content)) {
     if (!isObject(block)) continue;
@@ -132,7 +132,7 @@ function listen(heard: Heard, content: Json | undefined): Heard {
 }
 
 /** How the query is to be read. */
-export type Reading = {
+export type ClaudeReading = {
   /** Whether a structured answer was asked for. */
   readonly structured: boolean;
   /** What the session had used up before. */
@@ -143,7 +143,7 @@ export type Reading = {
   readonly printed?: string;
 };
 
-export function toResult(heard: Heard, reading: Reading): TurnResult {
+export function toClaudeResult(heard: ClaudeHeard, reading: ClaudeReading): TurnResult {
   const { result } = heard;
   if (result === null || (result.is_error === true && !isEnough(result))) {
     const fault = toFault(heard, reading);
@@ -183,7 +183,7 @@ function isExhausted(result: JsonObject): boolean {
 // Figures.
 
 function toUsage(
-  { turns }: Heard,
+  { turns }: ClaudeHeard,
   { modelUsage, total_cost_usd: cost }: JsonObject,
   before: Totals,
 ): { readonly usage: Usage; readonly totals: Totals } {
@@ -225,7 +225,7 @@ export function readMarks(marks: readonly Json[]): ReadonlyMap<string, Totals> {
 
 // Faults.
 
-function toFault(heard: Heard, { thrown, printed = "" }: Reading): Fault {
+function toFault(heard: ClaudeHeard, { thrown, printed = "" }: ClaudeReading): Fault {
   const { result, trouble, retry } = heard;
   if (result === null && retry !== null && asksToWait(heard)) {
     const kind = kindOf(retry.status, retry.trouble);

@@ -59,7 +59,7 @@ function createServer(served: Served): Server {
   };
   return {
     connect: async (transport) => {
-      // Whoever is no longer there to be answered has ended the query.
+      // If the query has ended, there is no one left to answer.
       const onmessage = (message: Json) => void hear(message, transport).catch(() => undefined);
       Object.assign(transport, { onmessage });
       await transport.start();

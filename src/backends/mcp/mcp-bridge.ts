@@ -19,14 +19,14 @@ export type BridgedServer = {
 
 export type BridgedCall = Served["call"];
 
-export type Bridge = { readonly servers: readonly BridgedServer[]; readonly close: () => Promise<void> };
+export type McpBridge = { readonly servers: readonly BridgedServer[]; readonly close: () => Promise<void> };
 
 /** `call` is asked for when a call comes: an agent may keep its servers from one query to the next. */
-export async function openBridge(
+export async function openMcpBridge(
   folder: string,
   tools: readonly ToolSpec[],
   call: () => BridgedCall,
-): Promise<Bridge> {
+): Promise<McpBridge> {
   const path = join(folder, `tools-${++bridges}.sock`);
   const lines = new Set<Socket>();
   const door = createServer((line) => {

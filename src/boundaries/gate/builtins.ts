@@ -3,7 +3,7 @@
  * a built-in is kept from meaning any command. Reads commands that `simpleCommands` gave.
  */
 
-/** Why the built-in would evaluate what it is given; null: it would not, or the command is no such built-in. */
+/** Why the built-in would evaluate what it is given; null: it would not, or the command is not such a built-in. */
 export function evaluates(command: string): string | null {
   if (isPlainlyOther(command)) return null;
   const [program, ...words] = wordsOf(command);

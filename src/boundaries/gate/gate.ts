@@ -16,9 +16,9 @@ export type ToolCall = { readonly name: string; readonly input: JsonObject };
 export type Judgement =
   | { readonly allow: true }
   /** `asks`: nothing forbids it, but a person has to approve it. */
-  | { readonly allow: false; readonly rule: Rule; readonly reason: string; readonly asks?: true };
+  | { readonly allow: false; readonly rule: GateRule; readonly reason: string; readonly asks?: true };
 
-export type Rule = "batch" | "kind" | "list" | "mode" | "command";
+export type GateRule = "batch" | "kind" | "list" | "mode" | "command";
 
 /**
  * `batch` names every call of the same response, this one included; null where that cannot be known. `readers` are tools
@@ -74,14 +74,14 @@ export function commandForms({ tools }: Step): readonly string[] | null {
 }
 
 /** What a call of the tool can do to the world. */
-export type Reach = "reads" | "notes" | "edits" | "acts" | "publishes";
+export type ToolReach = "reads" | "notes" | "edits" | "acts" | "publishes";
 
 /** null: a tool we know nothing about, such as one of an MCP server. */
-export function reachOf(name: string): Reach | null {
+export function reachOf(name: string): ToolReach | null {
   return REACH.get(name) ?? null;
 }
 
-const TOOLS: { readonly [reach in Reach]: string } = {
+const TOOLS: { readonly [reach in ToolReach]: string } = {
   reads: "Read Glob Grep LS NotebookRead WebFetch WebSearch Skill AskUserQuestion mcp__github__github_read",
   notes: "TodoWrite",
   edits: "Write Edit MultiEdit NotebookEdit",
@@ -91,8 +91,8 @@ const TOOLS: { readonly [reach in Reach]: string } = {
     "githubReleaseCreate githubReleasePublish",
 };
 
-const REACH: ReadonlyMap<string, Reach> = new Map(
-  (Object.keys(TOOLS) as Reach[]).flatMap((reach) =>
+const REACH: ReadonlyMap<string, ToolReach> = new Map(
+  (Object.keys(TOOLS) as ToolReach[]).flatMap((reach) =>
     TOOLS[reach].split(" ").map((name) => [name, reach] as const),
   ),
 );
@@ -100,7 +100,7 @@ const REACH: ReadonlyMap<string, Reach> = new Map(
 /** The names of all tools that we know something about. */
 export const TOOL_NAMES: ReadonlySet<string> = new Set(REACH.keys());
 
-const WITHIN: { readonly [mode in PermissionMode]: readonly Reach[] } = {
+const WITHIN: { readonly [mode in PermissionMode]: readonly ToolReach[] } = {
   plan: ["reads"],
   default: ["reads", "notes"],
   acceptEdits: ["reads", "notes", "edits", "acts", "publishes"],
@@ -111,7 +111,7 @@ const ALLOWED: Judgement = { allow: true };
 const NOBODY: ReadonlySet<string> = new Set();
 
 /** How a person who wrote the flow knows the rule. */
-const RULE_NAMES: { readonly [rule in Rule]: string } = {
+const RULE_NAMES: { readonly [rule in GateRule]: string } = {
   batch: "the sole-call rule",
   kind: "the step kind",
   list: "allowedTools",
@@ -222,7 +222,7 @@ function readPattern(pattern: string): Parsed {
   return { tool: pattern.slice(0, open).trim(), limit: pattern.slice(open + 1, -1).trim() };
 }
 
-function deny(step: Step, name: string, rule: Rule, why: string): Judgement & { allow: false } {
+function deny(step: Step, name: string, rule: GateRule, why: string): Judgement & { allow: false } {
   const tool = name.length > 80 ? `${name.slice(0, 80)}…` : name;
   return {
     allow: false,

@@ -1,6 +1,6 @@
 /** Wildcards and path globs, matched without regular expressions: no pattern can make matching explode. */
 
-export type Matcher = (path: string) => boolean;
+export type GlobMatcher = (path: string) => boolean;
 
 /** `*` stands for any characters; everything else for itself. */
 export function matchesWildcard(pattern: string, text: string): boolean {
@@ -15,7 +15,7 @@ export function matchesWildcard(pattern: string, text: string): boolean {
  * A matcher for paths with forward slashes: `*` and `?` within a segment, `**` across segments, `[a-z]`, `[!a]`,
  * `{a,b}`, and `\` before a character that stands for itself. null when the braces unfold into too many patterns.
  */
-export function compileGlob(pattern: string): Matcher | null {
+export function compileGlob(pattern: string): GlobMatcher | null {
   const plain = unfoldBraces(pattern);
   if (plain === null) return null;
   const globs = plain.map((one) => one.split("/").filter((part) => part !== "" && part !== "."));

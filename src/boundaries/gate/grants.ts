@@ -102,7 +102,7 @@ async function decideOn(
 
 const EVERYTHING = { allow: ["*"], mode: "bypassPermissions" } as const;
 
-/** The machine's own word on the arguments of a call, whoever allowed the tool. */
+/** The machine's own decision on the arguments of a call, no matter who allowed the tool. */
 async function guardAgainst(
   step: Step,
   call: Call,

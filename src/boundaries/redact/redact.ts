@@ -3,7 +3,7 @@
  * in, and whatever has the shape of a key. Most texts hold neither, and those cost one look.
  */
 import { isEscaped, needlesFor, SHORTEST, unwritten, type Needles } from "./secret-forms.ts";
-import { hintsAtShape, openBlockIn, shapesIn, type Span } from "./secret-shapes.ts";
+import { hintsAtShape, openBlockIn, shapesIn, type SecretSpan } from "./secret-shapes.ts";
 
 export type Redactor = {
   readonly text: (text: string) => string;
@@ -105,12 +105,12 @@ const LONGEST_CLEAN = 100;
 const DEEPEST = 80;
 
 /** What must not be seen of a text: in order, and apart from each other. */
-function spansIn(text: string, needles: Needles | null): readonly Span[] {
+function spansIn(text: string, needles: Needles | null): readonly SecretSpan[] {
   const mayHold = needles?.mayBeIn(text) ?? false;
   const isHinting = hintsAtShape(text);
   const isWrittenOddly = isEscaped(text);
   if (!mayHold && !isHinting && !isWrittenOddly) return NOTHING;
-  const spans: Span[] = [];
+  const spans: SecretSpan[] = [];
   if (needles !== null && (mayHold || isWrittenOddly)) spans.push(...needles.in(text, isWrittenOddly));
   if (isHinting) spans.push(...shapesIn(text));
   if (isWrittenOddly) {
@@ -120,11 +120,11 @@ function spansIn(text: string, needles: Needles | null): readonly Span[] {
   return spans.length < 2 ? spans : joined(spans);
 }
 
-const NOTHING: readonly Span[] = [];
+const NOTHING: readonly SecretSpan[] = [];
 
 /** What overlaps is one, under the mark of what was found first. */
-function joined(spans: readonly Span[]): readonly Span[] {
-  const all: { span: Span; rank: number }[] = [];
+function joined(spans: readonly SecretSpan[]): readonly SecretSpan[] {
+  const all: { span: SecretSpan; rank: number }[] = [];
   const inOrder = spans.map((span, rank) => ({ span, rank })).toSorted((a, b) => a.span.from - b.span.from);
   for (const { span, rank } of inOrder) {
     const last = all.at(-1);
@@ -139,7 +139,7 @@ function joined(spans: readonly Span[]): readonly Span[] {
   return all.map(({ span }) => span);
 }
 
-function replaced(text: string, spans: readonly Span[], from: number, to: number): string {
+function replaced(text: string, spans: readonly SecretSpan[], from: number, to: number): string {
   let tidy = "";
   let at = from;
   for (const span of spans) {
@@ -157,7 +157,7 @@ function createStream(ofKnown: () => Needles | null): RedactedStream {
   let seen = "";
   let told = 0;
 
-  const give = (to: number, spans: readonly Span[]): string => {
+  const give = (to: number, spans: readonly SecretSpan[]): string => {
     const given = replaced(seen, spans, told, to);
     const drop = Math.max(0, to - CONTEXT);
     seen = seen.slice(drop);
@@ -187,7 +187,7 @@ const RUN_HELD = 4 * 1024;
 const IN_RUN = /[\u0021-\u007e\u00ad\u200b-\u200f\u2060\ufeff]|[\p{Cc}--[\t\n\r]]/v;
 
 /** Up to where nothing that is still to come can change what must not be seen. */
-function certainEnd(text: string, spans: readonly Span[], needles: Needles | null): number {
+function certainEnd(text: string, spans: readonly SecretSpan[], needles: Needles | null): number {
   let end = Math.max(0, text.length - HELD);
   while (end > 0 && text.length - end < RUN && IN_RUN.test(text[end - 1]!)) end -= 1;
   if (text.length - end >= RUN) end = text.length - RUN_HELD;

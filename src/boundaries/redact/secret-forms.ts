@@ -2,13 +2,13 @@
  * Known values in a text, in any of the forms they travel in: as they are, in base64 or hexadecimal, and in whatever
  * writes characters in another way (escapes, entities, percent signs) or stands between them (line ends, colour codes).
  */
-import type { Span } from "./secret-shapes.ts";
+import type { SecretSpan } from "./secret-shapes.ts";
 
 export type Needles = {
   /** A look that costs little. false: nothing is there. */
   readonly mayBeIn: (text: string) => boolean;
   /** `escaped`: whether the text `isEscaped`. */
-  readonly in: (text: string, escaped: boolean) => readonly Span[];
+  readonly in: (text: string, escaped: boolean) => readonly SecretSpan[];
   /** Where the text may end with the beginning of a value; its length if it does not. */
   readonly beginsIn: (text: string) => number;
 };
@@ -29,7 +29,7 @@ export function needlesFor(known: readonly string[]): Needles | null {
   );
   const longest = forms[0]!.length;
 
-  const spansIn = (text: string): readonly Span[] =>
+  const spansIn = (text: string): readonly SecretSpan[] =>
     [...text.matchAll(whole)].map(({ index, 0: found }) => ({
       from: index,
       to: index + found.length,
@@ -62,7 +62,7 @@ export function needlesFor(known: readonly string[]): Needles | null {
 
 const MARK = "[redacted]";
 
-function between(text: string, spans: readonly Span[]): readonly string[] {
+function between(text: string, spans: readonly SecretSpan[]): readonly string[] {
   const ends = [0, ...spans.map(({ to }) => to)];
   return ends.map((from, place) => text.slice(from, spans[place]?.from));
 }
@@ -112,7 +112,7 @@ function inBase64(bytes: Buffer): readonly string[] {
 export type Unwritten = {
   readonly plain: string;
   /** A span of `plain`, as it stands in the text. */
-  readonly spanOf: (span: Span) => Span;
+  readonly spanOf: (span: SecretSpan) => SecretSpan;
 };
 
 /** Whether anything in the text could be written in another way, or broken into very short lines. */

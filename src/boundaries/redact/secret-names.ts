@@ -14,7 +14,7 @@ export function secretsIn(env: Variables): readonly string[] {
 }
 
 /** Values that somebody says are secret by naming their variables: only what is nothing but an ordinary word is left out. */
-export function valuesOf(names: Iterable<string>, env: Variables): readonly string[] {
+export function secretValues(names: Iterable<string>, env: Variables): readonly string[] {
   return [...names].flatMap((name) => {
     const value = env[name] ?? "";
     return isPlace(value) || WORDS.test(value) ? [] : [value];

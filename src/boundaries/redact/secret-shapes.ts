@@ -1,10 +1,10 @@
 /** What has the shape of a key: where such things stand in a text. */
 
 /** A part of a text that must not be seen, and what stands in its place. */
-export type Span = { readonly from: number; readonly to: number; readonly mark: string };
+export type SecretSpan = { readonly from: number; readonly to: number; readonly mark: string };
 
-export function shapesIn(text: string): readonly Span[] {
-  const spans: Span[] = [...blocksIn(text)];
+export function shapesIn(text: string): readonly SecretSpan[] {
+  const spans: SecretSpan[] = [...blocksIn(text)];
   for (const found of text.matchAll(CARRIED)) {
     const kept = found.slice(1).find((part) => part !== undefined) ?? "";
     spans.push({ from: found.index + kept.length, to: found.index + found[0].length, mark: "[redacted]" });
@@ -104,8 +104,8 @@ export function openBlockIn(text: string): number | null {
 /** How much may stand between the first line of a block and what it is made of. */
 const LONGEST_PREAMBLE = 1024;
 
-function blocksIn(text: string): readonly Span[] {
-  const spans: Span[] = [];
+function blocksIn(text: string): readonly SecretSpan[] {
+  const spans: SecretSpan[] = [];
   let from = 0;
   for (const { index, 0: begin } of text.matchAll(BEGIN)) {
     const end = index < from ? null : endOfBlock(text, index + begin.length);

@@ -6,12 +6,12 @@ import { existsSync } from "node:fs";
 import { NOT_INSTALLED, SHELL, type Programs } from "../../flow/machine/programs.ts";
 import { mountsOf, real, type Mount } from "./mounts.ts";
 import { NAMESPACE_REPORT, STARTS, type SandboxEngine, type SandboxPolicy } from "./sandbox.ts";
-import type { Env, RunProcess } from "../tools/tool.ts";
+import type { ToolEnv, RunToolProcess } from "../tools/tool.ts";
 
 export type BwrapOptions = {
-  readonly exec: RunProcess;
+  readonly exec: RunToolProcess;
   /** What the self-test sees of the environment. */
-  readonly env: Env;
+  readonly env: ToolEnv;
   readonly programs: Pick<Programs, "bwrap" | "socat">;
   /** The way out, for a policy that names hosts. */
   readonly bridge?: Bridge;
@@ -158,7 +158,7 @@ function mountArgs(mounts: readonly Mount[]): readonly string[] {
   return [...made, ...sealed.flatMap(({ path }) => ["--remount-ro", path])];
 }
 
-function proxyEnv({ token }: Bridge): Env {
+function proxyEnv({ token }: Bridge): ToolEnv {
   const proxy = `http://${token === undefined ? "" : `srt:${token}@`}127.0.0.1:${INNER_PORT}`;
   const local = "localhost,127.0.0.1,::1";
   const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCase()]: value });
@@ -170,7 +170,7 @@ function proxyEnv({ token }: Bridge): Env {
   };
 }
 
-function explain({ exitCode, stderr }: Awaited<ReturnType<RunProcess>>): string {
+function explain({ exitCode, stderr }: Awaited<ReturnType<RunToolProcess>>): string {
   const said = stderr.trim().slice(0, 400);
   if (exitCode === 9) return "bubblewrap runs, but a command could write outside its folders";
   if (/unknown option/i.test(said)) return `bubblewrap is too old, 0.8 or newer is needed (${said})`;

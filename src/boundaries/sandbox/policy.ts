@@ -6,7 +6,7 @@ import type { Watched } from "./sandbox-git.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 /** The places of this machine and of this run, absolute. */
-export type Places = {
+export type SandboxPlaces = {
   /** Where the run works. */
   readonly cwd: string;
   /** The project: relative `allowedPaths` are meant from here. */
@@ -31,7 +31,7 @@ export type OwnPlaces = {
 
 export function policyOf(
   { hosts, allowedPaths }: { readonly allowedPaths: readonly string[] } & Pick<SandboxPolicy, "hosts">,
-  places: Places,
+  places: SandboxPlaces,
 ): SandboxPolicy {
   const cwd = realPlace(places.cwd);
   const writable = allowedPaths.map((path) => placeOf(path, places));
@@ -68,14 +68,14 @@ function standing(paths: readonly string[], missing: boolean): readonly Watched[
 }
 
 /** Whether a folder of `allowedPaths` lies outside of the project, as it is written or where it leads. */
-export function isOutside(path: string, places: Pick<Places, "root" | "home">): boolean {
+export function isOutside(path: string, places: Pick<SandboxPlaces, "root" | "home">): boolean {
   const isHome = path === "~" || path.startsWith("~/");
   const written = isHome ? join(places.home, path.slice(1)) : resolve(places.root, path);
   return !isInside(places.root, written) || !isInside(realPlace(places.root), placeOf(path, places));
 }
 
 /** Why this folder cannot be opened for writing; null if it can. */
-export function refusePath(path: string, places: Places): string | null {
+export function refusePath(path: string, places: SandboxPlaces): string | null {
   let place: string;
   try {
     place = placeOf(path, places);
@@ -101,7 +101,7 @@ export function refusePath(path: string, places: Places): string | null {
  * Why something in this folder would be obeyed outside of the sandbox: programs on the PATH, and whatever begins with a
  * dot, which shells, editors, services and git read. What the project itself holds is not meant.
  */
-function obeyedIn(path: string, place: string, places: Places): string | null {
+function obeyedIn(path: string, place: string, places: SandboxPlaces): string | null {
   const { root, home, programs = [] } = places;
   const real = realPlace(root);
   if (isInside(real, place)) return null;
@@ -126,7 +126,7 @@ function obeyedIn(path: string, place: string, places: Places): string | null {
 const STARTED = ["bin", "Library", "Applications", "AppData", "Desktop"];
 
 /** Why a run cannot be confined to this folder; null if it can. */
-export function refuseGround({ cwd, home, configDir }: Places): string | null {
+export function refuseGround({ cwd, home, configDir }: SandboxPlaces): string | null {
   const place = realPlace(cwd);
   const lies = [home, configDir].find((kept) => isInside(place, realPlace(kept)));
   return lies === undefined ? null : `${lies} lies in the working directory ${cwd}, where commands may write`;
@@ -202,7 +202,7 @@ function pipesIn(home: string): readonly string[] {
   });
 }
 
-function hiddenPlaces({ home, stateDir, configDir, cwd }: Places): readonly string[] {
+function hiddenPlaces({ home, stateDir, configDir, cwd }: SandboxPlaces): readonly string[] {
   return [
     ...SECRETS.map((name) => join(home, name)),
     ...SYSTEM_SECRETS,
@@ -212,7 +212,7 @@ function hiddenPlaces({ home, stateDir, configDir, cwd }: Places): readonly stri
   ];
 }
 
-function placeOf(path: string, { root, home }: Pick<Places, "root" | "home">): string {
+function placeOf(path: string, { root, home }: Pick<SandboxPlaces, "root" | "home">): string {
   if (path === "~" || path.startsWith("~/")) return realPlace(join(home, path.slice(1)));
   return realPlace(resolve(root, path));
 }

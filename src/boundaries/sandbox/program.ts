@@ -7,10 +7,10 @@ import { isInside } from "../gate/paths.ts";
 export type Shelf = {
   readonly folder: string;
   readonly real: string;
-  readonly programs: { readonly [name: string]: Found };
+  readonly programs: { readonly [name: string]: FoundProgram };
 };
 
-export type Found = { readonly path: string; readonly real: string };
+export type FoundProgram = { readonly path: string; readonly real: string };
 
 /** Looks once. Relative entries and `node_modules/.bin` never count: what is in them depends on the project. */
 export function readShelves(PATH: string, names: readonly string[]): readonly Shelf[] {
@@ -55,7 +55,7 @@ function realFolder(folder: string): string | null {
   }
 }
 
-function foundAt(path: string): Found | null {
+function foundAt(path: string): FoundProgram | null {
   try {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile() ? { path, real: realpathSync.native(path) } : null;

@@ -20,7 +20,7 @@ export type SandboxPolicy = {
   readonly watched?: readonly Watched[];
   /** The user's home folder: read-only, but for what is hidden of it. */
   readonly home: string;
-  /** Empty to whoever looks inside. */
+  /** Folders that look empty inside. */
   readonly hidden: readonly string[];
   /** The hosts that can be reached; null: there is no network at all; all: the network of this machine. */
   readonly hosts: readonly string[] | "all" | null;
@@ -36,7 +36,7 @@ export type SandboxEngine = {
    * the process that started it has ended.
    */
   readonly wrap: (
-    command: Command,
+    command: SandboxCommand,
     policy: SandboxPolicy,
     cwd?: string,
     values?: Values,
@@ -54,12 +54,12 @@ export type SandboxEngine = {
 export type NotStarted = { readonly why: string; readonly isOutdated: boolean };
 
 /** A line for `sh -c`, or an argument vector. */
-export type Command = string | readonly string[];
+export type SandboxCommand = string | readonly string[];
 
 type Env = { readonly [name: string]: string | undefined };
 type Values = { readonly [name: string]: string };
 type Options = {
-  readonly command: Command;
+  readonly command: SandboxCommand;
   readonly cwd: string;
   readonly env: Env;
   readonly values?: Values;

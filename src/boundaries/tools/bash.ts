@@ -1,6 +1,6 @@
 /** Bash: one command in a fresh shell, run by whatever runs processes for us. */
 import { SHELL } from "../../flow/machine/programs.ts";
-import { defineTool, done, failed, type RunProcess, type Tool } from "./tool.ts";
+import { defineTool, done, failedCall, type RunToolProcess, type Tool } from "./tool.ts";
 
 export function bashTool(): Tool {
   return defineTool<{ command: string; timeout?: number; description?: string }>({
@@ -34,7 +34,7 @@ export function bashTool(): Tool {
       const content = [result.stdout.trimEnd(), result.stderr.trimEnd(), ending]
         .filter((part) => part !== "")
         .join("\n");
-      return ending === "" ? done(content || "[no output]") : failed(content);
+      return ending === "" ? done(content || "[no output]") : failedCall(content);
     },
   });
 }
@@ -44,7 +44,7 @@ const MAX_TIMEOUT_MS = 600_000;
 /** Both streams with their notes fit into what a model is shown. */
 const STREAM_BYTES = 31 * 1024;
 
-function endingOf(result: Awaited<ReturnType<RunProcess>>, timeoutMs: number): string {
+function endingOf(result: Awaited<ReturnType<RunToolProcess>>, timeoutMs: number): string {
   if (result.aborted) return "[interrupted]";
   if (result.timedOut) return `[stopped after ${timeoutMs} ms]`;
   if (result.exitCode === null) return `[ended by ${result.signal ?? "a signal"}]`;

@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
-import { reasonOf } from "./pinned.ts";
+import { pinnedReason } from "./pinned.ts";
 import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
-import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
+import { defineTool, done, failedCall, type ToolOutcome, type Tool } from "./tool.ts";
 
 export function fileTools(): readonly Tool[] {
   return [readTool(), writeTool(), editTool()];
@@ -39,7 +39,7 @@ function readTool(): Tool {
       if (place.kind === "refused") return place;
       using pins = ground.pin();
       const file = await readPinned(pins, place.parts);
-      if (file.kind === "unreadable") return failed(`Cannot read ${place.shown}: ${file.why}.`);
+      if (file.kind === "unreadable") return failedCall(`Cannot read ${place.shown}: ${file.why}.`);
       return showLines(place.shown, file.text, offset, limit);
     },
   });
@@ -56,7 +56,8 @@ function writeTool(): Tool {
       if (place.kind === "refused") return place;
       using pins = ground.pin();
       const existing = await lstat(makeWay(pins, place)).catch(() => null);
-      if (existing !== null && !existing.isFile()) return failed(`${place.shown} exists and is not a file.`);
+      if (existing !== null && !existing.isFile())
+        return failedCall(`${place.shown} exists and is not a file.`);
       await replaceFile(pins, place, content, existing?.mode ?? null, call);
       const verb = existing === null ? "Created" : "Replaced";
       return done(`${verb} ${place.shown} (${Buffer.byteLength(content)} bytes).`);
@@ -83,20 +84,21 @@ function editTool(): Tool {
     run: async ({ file_path, old_string, new_string, replace_all = false }, { ground, call }) => {
       const place = ground.writing(file_path);
       if (place.kind === "refused") return place;
-      if (old_string === new_string) return failed("old_string and new_string are the same: nothing to do.");
+      if (old_string === new_string)
+        return failedCall("old_string and new_string are the same: nothing to do.");
       using pins = ground.pin();
       const file = await readPinned(pins, place.parts);
-      if (file.kind === "unreadable") return failed(`Cannot edit ${place.shown}: ${file.why}.`);
+      if (file.kind === "unreadable") return failedCall(`Cannot edit ${place.shown}: ${file.why}.`);
       if (!file.exact)
-        return failed(`Cannot edit ${place.shown}: it is not UTF-8 text, and saving would damage it.`);
+        return failedCall(`Cannot edit ${place.shown}: it is not UTF-8 text, and saving would damage it.`);
 
       const [before, after] = withLineEndsOf(file.text, old_string, new_string);
       const pieces = file.text.split(before);
       const count = pieces.length - 1;
       if (count === 0)
-        return failed(`old_string does not occur in ${place.shown}. Read the file and copy it exactly.`);
+        return failedCall(`old_string does not occur in ${place.shown}. Read the file and copy it exactly.`);
       if (count > 1 && !replace_all) {
-        return failed(
+        return failedCall(
           `old_string occurs ${count} times in ${place.shown}. Add lines around it until it is unique, or set replace_all.`,
         );
       }
@@ -126,7 +128,7 @@ export async function readPinned(
   try {
     return await readText(pins.at(parts), maxBytes);
   } catch (error) {
-    return { kind: "unreadable", why: reasonOf(error) };
+    return { kind: "unreadable", why: pinnedReason(error) };
   }
 }
 
@@ -136,7 +138,7 @@ async function readText(path: string, maxBytes: number): Promise<TextFile> {
     path,
     constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
   ).catch((error: NodeJS.ErrnoException) => error);
-  if (handle instanceof Error) return { kind: "unreadable", why: reasonOf(handle) };
+  if (handle instanceof Error) return { kind: "unreadable", why: pinnedReason(handle) };
   try {
     const stats = await handle.stat();
     if (!stats.isFile())
@@ -155,11 +157,11 @@ async function readText(path: string, maxBytes: number): Promise<TextFile> {
   }
 }
 
-function showLines(shown: string, text: string, offset: number, limit: number): Outcome {
+function showLines(shown: string, text: string, offset: number, limit: number): ToolOutcome {
   if (text === "") return done(`${shown} is empty.`);
   const lines = text.replace(/\r?\n$/, "").split(/\r?\n/);
   if (offset > lines.length)
-    return failed(`${shown} has only ${lines.length} lines; offset ${offset} is behind its end.`);
+    return failedCall(`${shown} has only ${lines.length} lines; offset ${offset} is behind its end.`);
   const numbered: string[] = [];
   let bytes = 0;
   for (const [index, line] of lines.slice(offset - 1, offset - 1 + limit).entries()) {
@@ -214,7 +216,7 @@ async function replaceFile(
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
-    throw new Error(`${place.shown} was not written: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`${place.shown} was not written: ${pinnedReason(error)}`, { cause: error });
   }
 }
 
@@ -225,6 +227,6 @@ function makeWay(pins: Pins, { parts, shown }: Inside): string {
   try {
     return pins.at(parts, "make");
   } catch (error) {
-    throw new Error(`the folder of ${shown} cannot be used: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`the folder of ${shown} cannot be used: ${pinnedReason(error)}`, { cause: error });
   }
 }

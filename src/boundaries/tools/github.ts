@@ -1,6 +1,6 @@
-/** Reading GitHub: issues, pull requests and projects of the run's own repository. The token stays with whoever asks. */
+/** Reading GitHub: issues, pull requests and projects of the run's own repository. The token stays with the code that sends the requests. */
 import type { JsonObject } from "../../flow/json.ts";
-import { defineTool, done, failed, type Tool } from "./tool.ts";
+import { defineTool, done, failedCall, type Tool } from "./tool.ts";
 
 export const GITHUB_READ = "mcp__github__github_read";
 
@@ -53,9 +53,9 @@ export function githubTool(): Tool {
       limit: { type: "integer", minimum: 1, description: "For lists; 30 unless given, 100 at most" },
     },
     run: async (input, { github }, signal) => {
-      if (github === undefined) return failed("GitHub is disabled for this agent.");
+      if (github === undefined) return failedCall("GitHub is disabled for this agent.");
       const answer = await github({ ...input }, signal);
-      return answer.ok ? done(answer.text) : failed(answer.why);
+      return answer.ok ? done(answer.text) : failedCall(answer.why);
     },
   });
 }

@@ -14,7 +14,7 @@ export function openPins(root: string, hasPaths = hasDescriptorPaths()): Pins {
 }
 
 /** The file system's own words without the path, which is a number of ours and not what was asked for. */
-export function reasonOf(error: unknown): string {
+export function pinnedReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOENT") return "it does not exist";

@@ -69,7 +69,7 @@ function escaped(text: string): string {
   );
 }
 
-/** A name that is no UTF-8 looks like others that are not. */
+/** A name that is not UTF-8 looks like others that are not. */
 function pathsIn(stdout: string): readonly string[] {
   const paths = stdout.split("\0").filter((path) => !path.includes("\ufffd"));
   return paths.map((path) => path.replace(/^\.\//, ""));

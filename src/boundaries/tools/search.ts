@@ -4,10 +4,10 @@ import { lstat, readdir } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { runInNewContext } from "node:vm";
 import { readPinned } from "./files.ts";
-import { compileGlob, type Matcher } from "../gate/glob.ts";
+import { compileGlob, type GlobMatcher } from "../gate/glob.ts";
 import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
 import { namesRecords, type Ground } from "../gate/paths.ts";
-import { defineTool, done, failed, type Outcome, type Tool } from "./tool.ts";
+import { defineTool, done, failedCall, type ToolOutcome, type Tool } from "./tool.ts";
 
 export function searchTools(): readonly Tool[] {
   return [globTool(), grepTool()];
@@ -41,10 +41,10 @@ function globTool(): Tool {
       const why = wanders(pattern);
       if (why !== null) return { kind: "refused", why };
       const matches = compileGlob(pattern);
-      if (matches === null) return failed("The pattern expands to too many patterns; use fewer braces.");
+      if (matches === null) return failedCall("The pattern expands to too many patterns; use fewer braces.");
       using pins = ground.pin();
       const stats = await statsOf(pins, place);
-      if (stats?.isDirectory() !== true) return failed(`${place.shown} is not a folder.`);
+      if (stats?.isDirectory() !== true) return failedCall(`${place.shown} is not a folder.`);
 
       const found: string[] = [];
       for await (const file of walkFiles({ ground, pins, place }, pattern + path, signal)) {
@@ -104,12 +104,12 @@ function grepTool(): Tool {
       if (records !== null) return { kind: "refused", why: records };
       const flags = input["-i"] === true ? "i" : "";
       const fault = faultOf(input.pattern, flags);
-      if (fault !== null) return failed(`The pattern is not a regular expression: ${fault}.`);
+      if (fault !== null) return failedCall(`The pattern is not a regular expression: ${fault}.`);
       const filter = input.glob === undefined ? () => true : fileFilter(input.glob);
-      if (filter === null) return failed("The glob expands to too many patterns; use fewer braces.");
+      if (filter === null) return failedCall("The glob expands to too many patterns; use fewer braces.");
       using pins = world.ground.pin();
       const stats = await statsOf(pins, place);
-      if (stats === null) return failed(`${place.shown} does not exist.`);
+      if (stats === null) return failedCall(`${place.shown} does not exist.`);
 
       const limit = input.head_limit ?? MAX_RESULTS;
       const noise = `${input.path ?? ""}${input.glob ?? ""}`;
@@ -127,7 +127,7 @@ function grepTool(): Tool {
       for await (const files of batches(pins, place, paths)) {
         signal.throwIfAborted();
         const hits = scan(input.pattern, flags, files);
-        if (hits === null) return failed("The pattern takes too long on these files; make it simpler.");
+        if (hits === null) return failedCall("The pattern takes too long on these files; make it simpler.");
         for (const [index, { path, lines }] of files.entries()) {
           if (lines === null) skipped += 1;
           const shown = shownPath(place.shown, path);
@@ -210,7 +210,7 @@ function shownPath(folder: string, file: string): string {
 }
 
 /** A glob without a slash speaks of the name alone. */
-function fileFilter(glob: string): Matcher | null {
+function fileFilter(glob: string): GlobMatcher | null {
   return compileGlob(glob.includes("/") ? glob : `**/${glob}`);
 }
 
@@ -229,7 +229,7 @@ const SPARE_FROM = 600;
 /** The files to read: all of the first, and of the rest those that cannot be spared. */
 async function* worthReading(
   paths: AsyncIterable<string>,
-  filter: Matcher,
+  filter: GlobMatcher,
   spare: () => Promise<ReadonlySet<string>>,
 ): AsyncGenerator<string> {
   let seen = 0;
@@ -345,7 +345,7 @@ function present(
   return out;
 }
 
-function report(found: readonly string[], limit: number, skipped: number): Outcome {
+function report(found: readonly string[], limit: number, skipped: number): ToolOutcome {
   const note = skipped === 0 ? "" : `\n[${skipped} files were passed over: binary, unreadable or too large]`;
   return done((found.length === 0 ? "No matches found." : withLimit(found, limit)) + note);
 }

@@ -41,7 +41,7 @@ const MARKS = { pending: " ", in_progress: "~", completed: "x" } as const;
 function questionTool(): Tool {
   return defineTool<{ question?: string; questions?: readonly unknown[] }>({
     name: "AskUserQuestion",
-    description: "Asks the user. Where nobody is there to answer, a standing answer comes back.",
+    description: "Asks the user. If no user is available, a default answer is returned.",
     required: [],
     properties: {
       question: { type: "string", description: "The question" },

@@ -9,7 +9,7 @@ import type { Ground } from "../gate/paths.ts";
 export type Tool = {
   readonly spec: ToolSpec;
   /** `input` fits the spec. A throw becomes an error result. */
-  readonly run: (input: JsonObject, world: World, signal: AbortSignal) => Outcome | Promise<Outcome>;
+  readonly run: (input: JsonObject, world: World, signal: AbortSignal) => ToolOutcome | Promise<ToolOutcome>;
 };
 
 /** What tools work on. They hold nothing of it themselves, so that one set of tools serves every run. */
@@ -18,10 +18,10 @@ export type World = {
   /** The folder that commands start in. */
   readonly cwd: string;
   /** Exactly what commands see of the environment: narrowed, nothing secret in it. */
-  readonly env: () => Env;
-  readonly exec: RunProcess;
+  readonly env: () => ToolEnv;
+  readonly exec: RunToolProcess;
   /** How ripgrep is started; like a command, unless said. */
-  readonly search?: RunProcess;
+  readonly search?: RunToolProcess;
   /** What tools start themselves. Absent: nothing but the shell of the system. */
   readonly programs?: Pick<Programs, "bash" | "rg">;
   /** What AskUserQuestion is answered with. */
@@ -33,10 +33,10 @@ export type World = {
 };
 
 /** Runs a line for `sh -c`, or an argument vector, to its end; see `runProcess` in the effects room. */
-export type RunProcess = (options: {
+export type RunToolProcess = (options: {
   readonly command: string | readonly string[];
   readonly cwd: string;
-  readonly env: Env;
+  readonly env: ToolEnv;
   readonly timeoutMs: number;
   readonly maxOutputBytes: number;
   readonly signal: AbortSignal;
@@ -50,9 +50,9 @@ export type RunProcess = (options: {
   readonly aborted: boolean;
 }>;
 
-export type Env = { readonly [name: string]: string | undefined };
+export type ToolEnv = { readonly [name: string]: string | undefined };
 
-export type Outcome =
+export type ToolOutcome =
   | { readonly kind: "done"; readonly content: string }
   | { readonly kind: "failed"; readonly content: string }
   /** The boundary said no. */
@@ -64,7 +64,7 @@ export function defineTool<Input>(definition: {
   readonly description: string;
   readonly required: readonly (keyof Input & string)[];
   readonly properties: { readonly [name in keyof Input & string]-?: JsonSchema };
-  readonly run: (input: Input, world: World, signal: AbortSignal) => Outcome | Promise<Outcome>;
+  readonly run: (input: Input, world: World, signal: AbortSignal) => ToolOutcome | Promise<ToolOutcome>;
 }): Tool {
   const { name, description, required, properties, run } = definition;
   const input: JsonSchema = { type: "object", properties, required, additionalProperties: false };
@@ -74,11 +74,11 @@ export function defineTool<Input>(definition: {
   };
 }
 
-export function done(content: string): Outcome {
+export function done(content: string): ToolOutcome {
   return { kind: "done", content };
 }
 
-export function failed(content: string): Outcome {
+export function failedCall(content: string): ToolOutcome {
   return { kind: "failed", content };
 }
 
@@ -93,7 +93,7 @@ export function inputFault(schema: JsonSchema, value: Json): string | null {
 const MAX_CONTENT_BYTES = 64 * 1024;
 
 /** Head and tail of a long text, with a note of what is missing between them. */
-export function clip(text: string, limit = MAX_CONTENT_BYTES): string {
+export function clipOutput(text: string, limit = MAX_CONTENT_BYTES): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= limit) return text;
   const half = limit >> 1;

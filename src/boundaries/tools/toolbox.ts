@@ -8,12 +8,12 @@ import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
 import { argsDigest, createStageCalls, grantBy, WHO, type Granting } from "../gate/grants.ts";
-import { judge, mayOffer, mayOfferAsking, reachOf, type Rule, type ToolCall } from "../gate/gate.ts";
+import { judge, mayOffer, mayOfferAsking, reachOf, type GateRule, type ToolCall } from "../gate/gate.ts";
 import { createGround, type Ground, type Guarded } from "../gate/paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "../gate/permissions.ts";
 import { searchTools, wanders } from "./search.ts";
 import { talkTools } from "./talk.ts";
-import { clip, inputFault, type Outcome, type Tool, type World } from "./tool.ts";
+import { clipOutput, inputFault, type ToolOutcome, type Tool, type World } from "./tool.ts";
 
 export type ToolboxOptions = Omit<World, "ground" | "call"> & {
   /** Who may grant a stage what its list does not have, and approve what a mode asks about; nobody, unless said. */
@@ -33,7 +33,7 @@ export type ServedTool = {
   readonly spec: ToolSpec;
   /** It says of itself that it changes nothing. */
   readonly reads: boolean;
-  readonly run: (input: JsonObject, signal: AbortSignal) => Promise<Outcome>;
+  readonly run: (input: JsonObject, signal: AbortSignal) => Promise<ToolOutcome>;
 };
 
 export function createToolbox(options: ToolboxOptions): Toolbox {
@@ -144,7 +144,7 @@ const NOTHING: Approved = { ruled: [], allowed: [] };
 const NOBODY: Omit<Granting, "cwd"> = { person: { isReachable: false, absent: "deny" } };
 
 /** With who let it through, or did not, where a person had to be asked. */
-function granted(call: Call, permission: Permission, outcome: Outcome): CallResult {
+function granted(call: Call, permission: Permission, outcome: ToolOutcome): CallResult {
   const result = toResult(call, outcome);
   if (permission.kind !== "allowed" && permission.kind !== "denied") return result;
   const decision: Grant["decision"] = permission.kind === "allowed" ? "approve" : "deny";
@@ -201,7 +201,7 @@ export function offeredIn(
 }
 
 /** Rules that have something to say about a tool that is not in the box; of others, the names there are say more. */
-const TELLING: ReadonlySet<Rule> = new Set<Rule>(["batch", "kind"]);
+const TELLING: ReadonlySet<GateRule> = new Set<GateRule>(["batch", "kind"]);
 
 /** For tools that others run: the paths they name, held against the same ground. null: nothing is wrong with them. */
 function trespass(ground: Ground, { name, input }: ToolCall): string | null {
@@ -225,7 +225,7 @@ async function run(
   call: Call,
   world: Omit<World, "call">,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<ToolOutcome> {
   const fault = inputFault(tool.spec.input, call.input);
   if (fault !== null) return { kind: "failed", content: `InvalidInput: ${call.name}: ${fault}.` };
   return await attempt(call.name, signal, () => tool.run(call.input, { ...world, call: call.id }, signal));
@@ -235,8 +235,8 @@ async function run(
 async function attempt(
   name: string,
   signal: AbortSignal,
-  work: () => Outcome | Promise<Outcome>,
-): Promise<Outcome> {
+  work: () => ToolOutcome | Promise<ToolOutcome>,
+): Promise<ToolOutcome> {
   try {
     return await work();
   } catch (error) {
@@ -249,14 +249,14 @@ async function attempt(
   }
 }
 
-function notRegistered(name: string, offered: readonly ToolSpec[]): Outcome {
+function notRegistered(name: string, offered: readonly ToolSpec[]): ToolOutcome {
   const names = offered.map((spec) => spec.name).join(", ");
   const content = `ToolNotRegistered: there is no tool ${JSON.stringify(name.slice(0, 80))}.`;
   return { kind: "failed", content: `${content} This step has: ${names || "no tools"}.` };
 }
 
-function toResult({ id, name }: Call, outcome: Outcome): CallResult {
+function toResult({ id, name }: Call, outcome: ToolOutcome): CallResult {
   if (outcome.kind === "refused")
-    return { id, name, ok: false, content: clip(outcome.why), denied: outcome.why };
-  return { id, name, ok: outcome.kind === "done", content: clip(outcome.content) };
+    return { id, name, ok: false, content: clipOutput(outcome.why), denied: outcome.why };
+  return { id, name, ok: outcome.kind === "done", content: clipOutput(outcome.content) };
 }

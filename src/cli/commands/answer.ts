@@ -3,7 +3,8 @@ import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/qu
 import { broken, visible } from "../../flow/text/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
 import { acceptImported } from "../../run/trust/foreign-state.ts";
-import { readRun, resume } from "../../run/index.ts";
+import { readRun } from "../../run/records/runs.ts";
+import { resume } from "../../run/resume.ts";
 import type { OpenQuestion } from "../../run/people/questions.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";

@@ -13,7 +13,7 @@ import type { Journal } from "../../run/index.ts";
 import { everyRow, particularsOf } from "../../run/records/runs.ts";
 import { programsFor } from "../../run/world/programs.ts";
 import { loadNamed } from "../agent.ts";
-import type { Asked } from "../../run/world/service-reach.ts";
+import type { ReachQuery } from "../../run/world/service-reach.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { withJournal } from "../journal.ts";
@@ -108,10 +108,10 @@ function git({ git: program }: Programs): Finding {
 /** What `worktree repair` would do. Git is started only for a journal of the user's own. */
 async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { repairRecorded, troubleWithWorktrees } = await import("../../run/records/worktrees.ts");
-  const { standingOf } = await import("../../run/trust/state-folders.ts");
+  const { stateStanding } = await import("../../run/trust/state-folders.ts");
   const { env } = call.host;
   const recorded = await withJournal(call, async (journal, stateDir) => {
-    if (journal === null || standingOf(stateDir, env).kind === "foreign") return [];
+    if (journal === null || stateStanding(stateDir, env).kind === "foreign") return [];
     const around = { env, signal: AbortSignal.timeout(GIT_MS), root, isOurs: true };
     return await repairRecorded(journal, around, true);
     // What is wrong with the journal is a line of its own.
@@ -164,9 +164,9 @@ async function sandbox(call: CallOf<"doctor">, project: Project): Promise<Findin
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */
 async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promise<Finding> {
-  const { standingOf } = await import("../../run/trust/state-folders.ts");
+  const { stateStanding } = await import("../../run/trust/state-folders.ts");
   try {
-    const standing = standingOf(stateDir, call.host.env);
+    const standing = stateStanding(stateDir, call.host.env);
     if (standing.kind === "foreign")
       return standing.isRefused
         ? fail("state folder", `${stateDir} is not used: ${standing.why}`, "choose another with --state DIR")
@@ -317,7 +317,7 @@ async function models(call: CallOf<"doctor">): Promise<readonly Finding[]> {
   const { env } = call.host;
   try {
     const { rows, isCostLimited, file } = surveyModels(env);
-    const asked: Asked = new Map();
+    const asked: ReachQuery = new Map();
     const findings = rows.map(async (row) => {
       const name = `${MODEL}${row.name}`;
       if (row.faults !== null) return warn(name, row.ref, `It ${row.faults}`);

@@ -1,7 +1,8 @@
 /** `lockstep resume RUN`; with `--from` or `--invalidate` it goes on from an earlier visit, as a new run. */
 import { changeText, type FlowChange } from "../../story/changes.ts";
 import { isBatch } from "../../run/batch-record.ts";
-import { resume, type ResumeOptions } from "../../run/index.ts";
+import type { ResumeOptions } from "../../run/options.ts";
+import { resume } from "../../run/resume.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct } from "../conduct.ts";

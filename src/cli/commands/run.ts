@@ -4,8 +4,9 @@ import { join, relative, resolve } from "node:path";
 import type { Flow, Parameter } from "../../flow/flow.ts";
 import { defined, type JsonObject } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
-import { INPUT_TEXT, readsInput } from "../../load/registry/variables.ts";
-import { runLoaded, type Loaded, type Result, type WorktreeOptions } from "../../run/index.ts";
+import { INPUT_TEXT, readsInput } from "../../flow/text/template.ts";
+import type { Loaded, Result, WorktreeOptions } from "../../run/index.ts";
+import { runLoaded } from "../../run/open.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { toFailure } from "../../run/result.ts";
 import { loadNamed, parametersOf, strictly, toFlags } from "../agent.ts";
@@ -181,7 +182,7 @@ function hasStages({ steps }: Flow): boolean {
   return Object.values(steps).some(({ stage }) => stage !== undefined);
 }
 
-/** stdin is read when it was asked for, or when it is no terminal and a prompt of the flow wants it. null: stopped. */
+/** stdin is read when it was asked for, or when it is not a terminal and a prompt of the flow wants it. null: stopped. */
 async function readInput(
   call: CallOf<"run">,
   flow: Flow,

@@ -1,7 +1,7 @@
 /** `lockstep pause RUN`, `lockstep stop RUN` and `lockstep continue RUN` */
 import { systemClock } from "../../run/world/clock.ts";
 import { requireRecord } from "../../run/records/journal.ts";
-import { resume } from "../../run/index.ts";
+import { resume } from "../../run/resume.ts";
 import { pauseRun, stopRun, type Steered } from "../../run/people/steer.ts";
 import type { Call } from "../call.ts";
 import type { CallOf } from "../commands.ts";

@@ -1,7 +1,7 @@
 /** `lockstep worktree list|prune|repair` */
 import type { Journal } from "../../run/index.ts";
 import { findProject } from "../../run/world/project.ts";
-import { standingOf } from "../../run/trust/state-folders.ts";
+import { stateStanding } from "../../run/trust/state-folders.ts";
 import {
   listWorktrees,
   pruneWorktrees,
@@ -28,7 +28,7 @@ export async function worktrees(call: CallOf<"worktree">): Promise<number> {
   const { root } = findProject(call.cwd, call.stateDir);
   const dryRun = call.flags["dry-run"];
   const look = async (journal: Journal | null, stateDir: string): Promise<number> => {
-    const isOurs = standingOf(stateDir, host.env).kind !== "foreign";
+    const isOurs = stateStanding(stateDir, host.env).kind !== "foreign";
     const around = { env: host.env, signal: host.interruption(), root, isOurs };
     const none = () => screen.tell(`The runs recorded in ${stateDir} have no worktrees left.`);
     if (verb === "list") {

@@ -36,7 +36,7 @@ const PULLS = 80;
 /** How much everything is drawn to the middle: without it, long chains bend away. */
 const DRAG = 0.08;
 
-/** Edges from a node to itself are not laid out: whoever draws them keeps room for them beside it. */
+/** Edges from a node to itself are not laid out: the drawing keeps room for them beside it. */
 export function layOut(nodes: readonly LayoutNode[], edges: readonly LayoutEdge[]): Layout {
   const rows = toRows(nodes, edges);
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) reorder(rows, sweep % 2 === 0);

@@ -17,7 +17,7 @@ type Value<K extends Kind> = K extends { is: "count" }
       ? Word
       : string;
 
-export type Read<F extends Fields> =
+export type ReadActionFields<F extends Fields> =
   | { readonly ok: true; readonly fields: { readonly [name in keyof F]?: Value<F[name]> } }
   | { readonly ok: false; readonly why: string };
 
@@ -50,7 +50,10 @@ export const FILE = {
 } as const satisfies Fields;
 
 /** A member that is null is as good as absent. */
-export function readFields<F extends Fields>(fields: F, { type, metadata }: Action): Read<F> {
+export function readActionFields<F extends Fields>(
+  fields: F,
+  { type, metadata }: Action,
+): ReadActionFields<F> {
   const read: { [name: string]: Json } = {};
   for (const [name, kind] of Object.entries(fields)) {
     const value = own(metadata, name) ?? null;

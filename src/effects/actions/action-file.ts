@@ -3,7 +3,7 @@ import { constants } from "node:fs";
 import { lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
 import type { Pins } from "../../flow/machine/ground.ts";
 import { CAREFUL, openToRead, reasonOf } from "../grounded.ts";
-import { applied, failed, type Act, type Done } from "./ledger.ts";
+import { applied, failedEffect, type Act, type Done } from "./ledger.ts";
 
 export type FileAct = {
   readonly key: string;
@@ -75,7 +75,7 @@ async function attempt(shown: string, work: () => Promise<Done>): Promise<Done> 
   try {
     return await work();
   } catch (error) {
-    return failed(`${shown} was not written: ${reasonOf(error)}`);
+    return failedEffect(`${shown} was not written: ${reasonOf(error)}`);
   }
 }
 
@@ -93,7 +93,8 @@ async function replace({ parts, pin, key, shown }: FileAct, bytes: Buffer): Prom
   using pins = pin();
   const path = pins.at(parts, "make");
   const existing = await lstat(path).catch(() => null);
-  if (existing !== null && !existing.isFile()) return failed(`${shown} was not written: it is not a file`);
+  if (existing !== null && !existing.isFile())
+    return failedEffect(`${shown} was not written: it is not a file`);
   const temporary = pins.at([
     ...parts.slice(0, -1),
     `.lockstep-${Buffer.from(key).toString("hex").slice(-32)}.tmp`,
@@ -128,7 +129,7 @@ async function append(
   { earlier, from, shown, done }: Appending,
 ): Promise<Done> {
   if (earlier.kind === "unknown")
-    return failed(
+    return failedEffect(
       `nothing was appended to ${shown} a second time: ${earlier.why}; look whether it was the first time`,
     );
   using pins = pin();
@@ -136,9 +137,9 @@ async function append(
   const handle = await open(pins.at(parts, "make"), O_WRONLY | O_APPEND | O_CREAT | CAREFUL, 0o666);
   try {
     const stats = await handle.stat();
-    if (!stats.isFile()) return failed(`${shown} was not written: it is not a file`);
+    if (!stats.isFile()) return failedEffect(`${shown} was not written: it is not a file`);
     // Under its other name it may be outside.
-    if (stats.nlink > 1) return failed(`${shown} was not written: it has more than one name`);
+    if (stats.nlink > 1) return failedEffect(`${shown} was not written: it has more than one name`);
     if (earlier.kind === "part") await handle.truncate(from);
     await handle.appendFile(bytes);
     await handle.sync();

@@ -1,15 +1,15 @@
 /** The acts of blocks on GitHub. Comments and issues carry the key of their act unseen, and are looked for before they are repeated. */
 import { shownInLine } from "../../flow/text/harmless.ts";
 import type { Change } from "./issue.ts";
-import type { FailureKind, GitHub, NewIssue, Outcome } from "../github/github.ts";
+import type { FailureKind, GitHub, NewIssue, GithubOutcome } from "../github/github.ts";
 import { quietText, type Own } from "../github/github-outgoing.ts";
-import { applied, failed, type Act, type Done } from "./ledger.ts";
+import { applied, failedEffect, type Act, type Done } from "./ledger.ts";
 
 export type OnGitHub = {
   readonly key: string;
   /** The same for every attempt of this run at this act, and for no other act anywhere. */
   readonly mark: string;
-  readonly github: () => Promise<Outcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GitHub>>;
   /** Hears that trying again may help. */
   readonly passing: (key: string) => void;
   /** What texts may say. */
@@ -24,14 +24,14 @@ function act(
   { key, github, passing }: OnGitHub,
   target: string,
   detail: string,
-  find: (github: GitHub, newest: number | undefined) => Promise<Outcome<Found>>,
-  perform: (github: GitHub) => Promise<Outcome<string>>,
-  newest?: (github: GitHub) => Promise<Outcome<number>>,
+  find: (github: GitHub, newest: number | undefined) => Promise<GithubOutcome<Found>>,
+  perform: (github: GitHub) => Promise<GithubOutcome<string>>,
+  newest?: (github: GitHub) => Promise<GithubOutcome<number>>,
 ): Act {
   let unasked: Done | null = null;
   const refuse = ({ kind: fault, why }: { readonly kind: FailureKind; readonly why: string }): Done => {
     if (PASSING.has(fault)) passing(key);
-    return failed(`could not ${detail}: ${why}`);
+    return failedEffect(`could not ${detail}: ${why}`);
   };
   return {
     kind,
@@ -142,10 +142,10 @@ function signed(body: string, mark: string): string {
 
 /** `unread`: why nothing is done when it is not among those that were read, and not all were. */
 function look<T extends { readonly url: string }>(
-  listed: Outcome<{ readonly items: readonly T[]; readonly more: boolean }>,
+  listed: GithubOutcome<{ readonly items: readonly T[]; readonly more: boolean }>,
   isIt: (item: T) => boolean,
   unread: string | null,
-): Outcome<Found> {
+): GithubOutcome<Found> {
   if (!listed.ok) return listed;
   const found = listed.value.items.find(isIt);
   if (found === undefined && listed.value.more && unread !== null)
@@ -153,6 +153,6 @@ function look<T extends { readonly url: string }>(
   return { ok: true, value: found === undefined ? null : { detail: `it is there: ${found.url}` } };
 }
 
-function tell<T>(done: Outcome<T>, words: (value: T) => string): Outcome<string> {
+function tell<T>(done: GithubOutcome<T>, words: (value: T) => string): GithubOutcome<string> {
   return done.ok ? { ok: true, value: words(done.value) } : done;
 }

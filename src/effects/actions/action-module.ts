@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../flow/json.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import type { Action } from "../../flow/action-blocks.ts";
-import { applied, failed, type Act } from "./ledger.ts";
+import { applied, failedEffect, type Act } from "./ledger.ts";
 import type { ModuleHost } from "../modules/module-host.ts";
 
 export type ModuleAct = {
@@ -41,13 +41,13 @@ export function moduleAct({ key, action, file, host, context, wasBegun, signal }
     },
     perform: async () => {
       if (wasBegun && unknown !== null)
-        return failed(
+        return failedEffect(
           `${about} was not called a second time, and whether the first was carried out is not known: ${unknown}`,
         );
       const result = await call("default");
-      if (result.kind === "absent") return failed(`${file} has no function as its default export`);
+      if (result.kind === "absent") return failedEffect(`${file} has no function as its default export`);
       if (result.kind === "threw")
-        return failed(`${about} failed: ${result.code}: ${shownInLine(result.message, 400)}`);
+        return failedEffect(`${about} failed: ${result.code}: ${shownInLine(result.message, 400)}`);
       const said =
         typeof result.value === "string" && result.value !== "" ? `: ${shownInLine(result.value, 400)}` : "";
       return applied(`called ${about}${said}`);

@@ -5,12 +5,19 @@ import { handlerOf, isBuiltIn, isOnGitHub } from "../../flow/handlers.ts";
 import type { BlocksDue } from "../../flow/due.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import type { Action } from "../../flow/action-blocks.ts";
-import { FILE, GITHUB_COMMENT, GITHUB_ISSUE, ISSUE_ACTION, readFields, toCount } from "./action-fields.ts";
+import {
+  FILE,
+  GITHUB_COMMENT,
+  GITHUB_ISSUE,
+  ISSUE_ACTION,
+  readActionFields,
+  toCount,
+} from "./action-fields.ts";
 import { fileAct } from "./action-file.ts";
 import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
 import { mayLabel } from "./closing.ts";
 import { applied, type Act } from "./ledger.ts";
-import type { GitHub, Outcome } from "../github/github.ts";
+import type { GitHub, GithubOutcome } from "../github/github.ts";
 import type { ModuleHost } from "../modules/module-host.ts";
 
 /** What there is to act with. */
@@ -23,7 +30,7 @@ export type World = Pick<BlocksDue, "settings" | "mayWrite" | "completes"> & {
   readonly writing: (path: string) => GroundPlace;
   /** Holds the working directory while a file in it is written. */
   readonly pin: () => Pins;
-  readonly github: () => Promise<Outcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GitHub>>;
   readonly passing: (key: string) => void;
   /** The process of the module that carries out this type. */
   readonly host: (type: string) => Promise<ModuleHost>;
@@ -31,7 +38,7 @@ export type World = Pick<BlocksDue, "settings" | "mayWrite" | "completes"> & {
 };
 
 /** Where the block was found; `past` tells what is known of an act from before. */
-export type At = {
+export type ActionPlace = {
   readonly key: string;
   readonly step: string;
   readonly visit: number;
@@ -39,11 +46,11 @@ export type At = {
   readonly past: (key: string) => { readonly state: string; readonly detail: string } | null;
 };
 
-export type Asked =
+export type ActionRequest =
   | { readonly ok: true; readonly acts: readonly Act[] }
   | { readonly ok: false; readonly why: string };
 
-export async function actsOf(action: Action, at: At, world: World): Promise<Asked> {
+export async function actsOf(action: Action, at: ActionPlace, world: World): Promise<ActionRequest> {
   const handler = handlerOf(world.settings.actions, action.type);
   if (!isBuiltIn(handler)) return await byModule(action, at, world);
   if (isOnGitHub(handler) && !world.settings.github.enabled)
@@ -66,11 +73,11 @@ export async function actsOf(action: Action, at: At, world: World): Promise<Aske
   }
 }
 
-function asked(...acts: readonly Act[]): Asked {
+function asked(...acts: readonly Act[]): ActionRequest {
   return { ok: true, acts };
 }
 
-function refuse({ type }: Action, why: string): Asked {
+function refuse({ type }: Action, why: string): ActionRequest {
   return { ok: false, why: `the block of the type "${type}" was not carried out: ${why}` };
 }
 
@@ -83,7 +90,7 @@ function told(kind: string, key: string, { type, content, metadata }: Action): A
 
 const MOST_TOLD = 500;
 
-async function byModule(action: Action, at: At, world: World): Promise<Asked> {
+async function byModule(action: Action, at: ActionPlace, world: World): Promise<ActionRequest> {
   const { type } = action;
   const module = own(world.settings.actions.modules ?? {}, type);
   if (module === undefined) return refuse(action, "there is nothing that carries it out");
@@ -104,8 +111,12 @@ async function byModule(action: Action, at: At, world: World): Promise<Asked> {
   );
 }
 
-async function toFile(action: Action, { key, past }: At, { mayWrite, writing, pin }: World): Promise<Asked> {
-  const read = readFields(FILE, action);
+async function toFile(
+  action: Action,
+  { key, past }: ActionPlace,
+  { mayWrite, writing, pin }: World,
+): Promise<ActionRequest> {
+  const read = readActionFields(FILE, action);
   if (!read.ok) return read;
   if (!mayWrite) return refuse(action, "permissionMode plan of its step changes no files");
   if (action.content === "") return refuse(action, "it has no content");
@@ -120,8 +131,8 @@ async function toFile(action: Action, { key, past }: At, { mayWrite, writing, pi
 
 // On GitHub.
 
-async function newIssue(action: Action, at: At, world: World): Promise<Asked> {
-  const read = readFields(GITHUB_ISSUE, action);
+async function newIssue(action: Action, at: ActionPlace, world: World): Promise<ActionRequest> {
+  const read = readActionFields(GITHUB_ISSUE, action);
   if (!read.ok) return read;
   const { title, labels = [], assignee, rationale, dueDate, priority } = read.fields;
   const { content } = action;
@@ -146,8 +157,8 @@ async function newIssue(action: Action, at: At, world: World): Promise<Asked> {
 
 const TITLE_FROM_CONTENT = 50;
 
-async function comment(action: Action, { key }: At, world: World): Promise<Asked> {
-  const read = readFields(GITHUB_COMMENT, action);
+async function comment(action: Action, { key }: ActionPlace, world: World): Promise<ActionRequest> {
+  const read = readActionFields(GITHUB_COMMENT, action);
   if (!read.ok) return read;
   const { issueNumber } = read.fields;
   if (issueNumber === undefined) return refuse(action, `"issueNumber" is missing`);
@@ -158,8 +169,8 @@ async function comment(action: Action, { key }: At, world: World): Promise<Asked
   return asked(commentAct("action:github-comment", onGitHub(key, world), issueNumber, action.content));
 }
 
-async function onIssue(action: Action, { key }: At, world: World): Promise<Asked> {
-  const read = readFields(ISSUE_ACTION, action);
+async function onIssue(action: Action, { key }: ActionPlace, world: World): Promise<ActionRequest> {
+  const read = readActionFields(ISSUE_ACTION, action);
   if (!read.ok) return read;
   const { action: what, label, body = action.content } = read.fields;
   const issue = read.fields.issue ?? ownIssue(world);

@@ -1,12 +1,16 @@
 /** `{uv-name}` in a path or an address: the argument of that name. */
 import { own, type Json, type JsonObject } from "../../flow/json.ts";
 
-export type Filled =
+export type FilledArgument =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "unresolved"; readonly why: string };
 
 /** `encode` puts a value into the form of its place; null: it has none there. */
-export function fillIn(template: string, args: JsonObject, encode: (text: string) => string | null): Filled {
+export function fillArgument(
+  template: string,
+  args: JsonObject,
+  encode: (text: string) => string | null,
+): FilledArgument {
   let why: string | null = null;
   const text = template.replaceAll(/\{uv-([^{}]+)\}/g, (written, name: string) => {
     const value = own(args, name);

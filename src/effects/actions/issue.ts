@@ -1,14 +1,14 @@
 /** What a run does to its issue, one act for each request: labels as it begins and as it ends, and closing. */
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { isSameLabel, type Closing, type Labels } from "./closing.ts";
-import type { GitHub, Issue, Outcome } from "../github/github.ts";
-import { applied, failed, held, type Act, type Ledger } from "./ledger.ts";
+import type { GitHub, Issue, GithubOutcome } from "../github/github.ts";
+import { applied, failedEffect, held, type Act, type Ledger } from "./ledger.ts";
 import { quoted } from "../git/words.ts";
 
 export type OnIssue = {
   readonly ledger: Ledger;
   /** Opened when it is needed first. */
-  readonly github: () => Promise<Outcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GitHub>>;
   readonly issue: number;
   /** Where a person would type what the run cannot do itself. */
   readonly home: string;
@@ -25,7 +25,7 @@ export async function changeLabels(it: OnIssue, name: string, { add, remove }: L
   return true;
 }
 
-/** Labels first: whoever looks at closed issues finds them as they are meant to be. */
+/** Labels first: a closed issue then has its final labels. */
 export async function closeIssue(
   it: OnIssue,
   name: string,
@@ -64,7 +64,7 @@ export type Change = {
   /** What comes after `gh issue`. */
   readonly byHand: readonly string[];
   /** `seen`: the issue as it is, if it was looked at. */
-  readonly make: (github: GitHub, seen?: Issue) => Promise<Outcome<unknown>>;
+  readonly make: (github: GitHub, seen?: Issue) => Promise<GithubOutcome<unknown>>;
 };
 
 export function adding(issue: number, labels: readonly string[]): Change {
@@ -133,7 +133,7 @@ function actOf(it: OnIssue, key: string, change: Change): Act {
       // A person was faster: why they closed it is for them to say.
       if (seen.ok && isMade(seen.value)) return applied(`${is} already`);
       const made = seen.ok ? await make(github.value, seen.value) : seen;
-      return made.ok ? applied(done) : failed(`${not}: ${made.why}`);
+      return made.ok ? applied(done) : failedEffect(`${not}: ${made.why}`);
     },
   };
 }

@@ -34,11 +34,11 @@ export type Ledger = {
   readonly dryRun: boolean;
 };
 
-export type Past = { readonly state: "intended" | Done["state"]; readonly newest?: number | undefined };
+export type LedgerPast = { readonly state: "intended" | Done["state"]; readonly newest?: number | undefined };
 
 export type LedgerOptions = {
   /** How far earlier attempts came, by key. */
-  readonly past: ReadonlyMap<string, Past>;
+  readonly past: ReadonlyMap<string, LedgerPast>;
   readonly record: (event: EffectEvent) => Promise<void>;
   /** Acts are told and not done. */
   readonly dryRun: boolean;
@@ -71,7 +71,7 @@ export function createLedger({ past, record, dryRun, signal }: LedgerOptions): L
       const known = newest === undefined ? {} : { newest };
       await record({ type: "effect.intended", key, kind, target, detail, ...known });
       const done = await heardOf(await perform(), () => act.find(newest));
-      // What was cut off has not failed: whoever goes on with the run looks how far it came.
+      // An interrupted effect has not failed: the process that resumes the run checks how far it came.
       if (signal.aborted && done.state !== "applied") return false;
       await record(
         done.state === "held"
@@ -97,6 +97,6 @@ export function held(detail: string): Done {
   return { state: "held", detail };
 }
 
-export function failed(detail: string): Done {
+export function failedEffect(detail: string): Done {
   return { state: "failed", detail };
 }

@@ -2,15 +2,15 @@
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { readPath, type JsonObject } from "../../flow/json.ts";
 import type { Finalizing } from "../git/finalize.ts";
-import type { GitHub, Outcome } from "../github/github.ts";
+import type { GitHub, GithubOutcome } from "../github/github.ts";
 import { foreignClosings, quietText } from "../github/github-outgoing.ts";
 import { parseRepository } from "../github/github-where.ts";
-import { applied, failed, held, type Done } from "./ledger.ts";
+import { applied, failedEffect, held, type Done } from "./ledger.ts";
 import { quoted } from "../git/words.ts";
 
 export type Proposing = {
   /** Opened when it is needed first. */
-  readonly github: () => Promise<Outcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GitHub>>;
   /** What the model ended the run with. */
   readonly answer: JsonObject | null;
   /** The issue that is closed with the run. */
@@ -51,7 +51,7 @@ async function propose(it: Finalizing, target: string): Promise<Done> {
     return { state: "held", detail: why };
   }
   const there = await lookUp(github.value, branch);
-  if (!there.ok) return failed(`no pull request was opened: ${there.why}`);
+  if (!there.ok) return failedEffect(`no pull request was opened: ${there.why}`);
   if (there.value !== null) return applied(there.value);
   const made = await github.value.createPull({
     ...(await wordsFor(it, github.value)),
@@ -63,11 +63,11 @@ async function propose(it: Finalizing, target: string): Promise<Done> {
     const closing = closings === "" ? "" : `; merged, its commits would close other issues: ${closings}`;
     return applied(`opened pull request #${made.value.number}: ${made.value.url}${closing}`);
   }
-  return failed(`no pull request of ${branch} into ${target} was opened: ${made.why}`);
+  return failedEffect(`no pull request of ${branch} into ${target} was opened: ${made.why}`);
 }
 
-/** The branch was made for the run: a pull request of it is the one, whoever opened it and whatever became of it. */
-async function lookUp(github: GitHub, branch: string): Promise<Outcome<string | null>> {
+/** The branch was made for the run: a pull request of it is the one, no matter who opened it or how it ended. */
+async function lookUp(github: GitHub, branch: string): Promise<GithubOutcome<string | null>> {
   const pulls = await github.pullsOf(branch);
   if (!pulls.ok) return pulls;
   const [pull] = pulls.value;
@@ -76,7 +76,7 @@ async function lookUp(github: GitHub, branch: string): Promise<Outcome<string | 
 }
 
 /** GitHub, if it has the branch: that is, if what was pushed to is the repository that it speaks of. */
-async function reach({ git, worktree, proposing }: Finalizing): Promise<Outcome<GitHub>> {
+async function reach({ git, worktree, proposing }: Finalizing): Promise<GithubOutcome<GitHub>> {
   const { home, finalize } = worktree;
   const { remote } = finalize;
   const github = await proposing.github();

@@ -3,7 +3,7 @@ import type { CheckResult } from "../../flow/event.ts";
 import type { FailureParams } from "../../flow/failure.ts";
 import type { CommandCheck, SuccessRule } from "../../flow/flow.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
-import { clip } from "../process/capture.ts";
+import { clipCaptured } from "../process/capture.ts";
 import { firstLines, oneLine } from "../process/output.ts";
 import { matchesPattern, type PatternResult } from "./match-pattern.ts";
 import type { Env, ProcessResult, RunProcess } from "../process/process.ts";
@@ -108,7 +108,7 @@ async function paramsOf(check: CommandCheck, result: ProcessResult, summary: str
 }
 
 function capped(value: Json): Json {
-  return typeof value === "string" ? clip(value, MAX_PARAM_BYTES) : value;
+  return typeof value === "string" ? clipCaptured(value, MAX_PARAM_BYTES) : value;
 }
 
 const MAX_PARAM_BYTES = 8 * 1024;

@@ -3,7 +3,7 @@ import type { CheckResult } from "../../flow/event.ts";
 import type { FailureParams } from "../../flow/failure.ts";
 import type { Check } from "../../flow/flow.ts";
 import { NOT_INSTALLED } from "../../flow/machine/programs.ts";
-import { clip } from "../process/capture.ts";
+import { clipCaptured } from "../process/capture.ts";
 import { isUnrecoverable, type CheckPlace } from "./check-command.ts";
 import { GIT_ENV, gitCommand } from "../git/git.ts";
 import { firstLines, oneLine } from "../process/output.ts";
@@ -29,11 +29,11 @@ export async function judgeCommit(
     };
     return { name, ok: false, pattern, summary: why, params, ...(unrecoverable ? { unrecoverable } : {}) };
   }
-  const problems = faultsOf(told.message);
+  const problems = commitFaults(told.message);
   const [header = ""] = told.message.split("\n", 1);
   const summary = `The newest commit is "${oneLine(header)}"${problems.length === 0 ? "" : `: ${problems.join("; ")}`}.`;
   const params: FailureParams<"commit-message"> = {
-    commitMessage: clip(told.message, MAX_PARAM_BYTES),
+    commitMessage: clipCaptured(told.message, MAX_PARAM_BYTES),
     commit: told.commit,
     problems,
     expectedForm: FORM,
@@ -70,7 +70,7 @@ const HEADER = /^[a-z][a-z0-9-]*(?:\([^()\s][^()]*\))?!?: \S/u;
 const MAX_HEADER = 100;
 
 /** What keeps a message from having the form; a scope and the mark of a breaking change may be left out. */
-export function faultsOf(message: string): readonly string[] {
+export function commitFaults(message: string): readonly string[] {
   const [header = "", second = ""] = message.split("\n");
   return [
     ...(HEADER.test(header) ? [] : [`the first line does not have the form "${FORM}"`]),

@@ -1,6 +1,6 @@
 /** Which files are not formatted, as prettier, oxfmt, biome, Deno, rustfmt and gofmt list them. */
-import { clip } from "../process/capture.ts";
-import type { CommandOutput, Way } from "../process/output.ts";
+import { clipCaptured } from "../process/capture.ts";
+import type { CommandOutput, OutputPath } from "../process/output.ts";
 import { firstFound, linesOf } from "../process/output.ts";
 
 /** Each once. Prettier, biome and Deno print to stderr. */
@@ -8,14 +8,14 @@ export function unformattedFiles({ stdout, stderr }: CommandOutput): readonly st
   return [...new Set(firstFound(WAYS, linesOf(stdout, stderr)))];
 }
 
-const WAYS: readonly Way<string>[] = [marked, listed];
+const WAYS: readonly OutputPath<string>[] = [marked, listed];
 
 /** The diff that the output holds, else the files that are not formatted, a line each. */
 export function formatDiff(output: CommandOutput): string {
   const lines = linesOf(output.stdout);
   const start = lines.findIndex((line) => /^(?:diff \S|@@ -|--- a\/)/.test(line));
   const text = start === -1 ? unformattedFiles(output) : lines.slice(start);
-  return clip(text.join("\n").trim(), MAX_DIFF);
+  return clipCaptured(text.join("\n").trim(), MAX_DIFF);
 }
 
 const MAX_DIFF = 8 * 1024;

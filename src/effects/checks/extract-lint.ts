@@ -1,5 +1,5 @@
 /** What linters object to, as eslint (stylish, unix, compact), oxlint, biome, Deno and clippy print it. */
-import type { CommandOutput, Way } from "../process/output.ts";
+import type { CommandOutput, OutputPath } from "../process/output.ts";
 import { firstFound, firstMatch, linesOf, untilNext, withoutScheme } from "../process/output.ts";
 
 export type LintFault = {
@@ -15,7 +15,7 @@ export function lintErrors({ stdout, stderr }: CommandOutput): readonly LintFaul
   return firstFound(WAYS, linesOf(stdout, stderr));
 }
 
-const WAYS: readonly Way<LintFault>[] = [stylish, unix, compact, boxed, biome, arrows];
+const WAYS: readonly OutputPath<LintFault>[] = [stylish, unix, compact, boxed, biome, arrows];
 
 type Parts = {
   readonly rule: string | undefined;

@@ -5,7 +5,7 @@ import { conflictPaths, isUntracked, mergeStatus, remoteStatus, statusEntries } 
 import { failedTests } from "./extract-tests.ts";
 import { typeErrors } from "./extract-types.ts";
 import type { CommandOutput } from "../process/output.ts";
-import { bounded } from "../process/output.ts";
+import { boundedOutput } from "../process/output.ts";
 
 type Meaning = Explanation & {
   readonly severity: "warning" | "error";
@@ -18,7 +18,9 @@ export function meaningOf(extractors: readonly string[], output: CommandOutput):
   for (const read of readers) {
     const meaning = read(output);
     if (meaning === null) continue;
-    return Object.fromEntries(Object.entries<Json>(meaning).map(([param, value]) => [param, bounded(value)]));
+    return Object.fromEntries(
+      Object.entries<Json>(meaning).map(([param, value]) => [param, boundedOutput(value)]),
+    );
   }
   return {};
 }
@@ -68,8 +70,8 @@ function ofTypes(output: CommandOutput): Meaning | null {
     rootCause: `${place}${firstLine(first.message)}`,
     suggestedAction:
       errors.length === 1
-        ? "Mend this error at its cause, without casting it away."
-        : "Mend the first error; the others may follow from it.",
+        ? "Fix the cause of this error; do not cast it away."
+        : "Fix the first error; the others may follow from it.",
   };
 }
 
@@ -101,7 +103,7 @@ const MERGE_ADVICE: ReadonlyMap<string, readonly [cause: string, action: string]
       "Resolve the conflicts, `git add` the files, then commit.",
     ],
   ],
-  ["blocked", ["Uncommitted changes stand where the merge would write.", "Commit them, then merge again."]],
+  ["blocked", ["The merge would overwrite uncommitted changes.", "Commit them, then merge again."]],
   ["merging", ["The merge is resolved, but not committed.", "Commit the merge."]],
 ]);
 

@@ -1,5 +1,5 @@
 /** Which tests failed, as vitest, jest, node:test (TAP and spec), pytest, cargo, go and Deno print it. */
-import type { CommandOutput, Way } from "../process/output.ts";
+import type { CommandOutput, OutputPath } from "../process/output.ts";
 import { dedent, ERROR_LINES, firstFound, firstMatch, indentOf, linesOf } from "../process/output.ts";
 import { untilNext, withoutScheme } from "../process/output.ts";
 
@@ -14,7 +14,7 @@ export function failedTests({ stdout, stderr }: CommandOutput): readonly FailedT
 }
 
 /** The last two are for runners that we do not know. */
-const WAYS: readonly Way<FailedTest>[] = [
+const WAYS: readonly OutputPath<FailedTest>[] = [
   jestFailures,
   vitestFailures,
   pytestFailures,

@@ -1,5 +1,5 @@
 /** Where code does not compile, as tsc, Deno, rustc, go and compilers of the `file:line: error:` kind print it. */
-import type { CommandOutput, Way } from "../process/output.ts";
+import type { CommandOutput, OutputPath } from "../process/output.ts";
 import { firstFound, firstMatch, linesOf, untilNext, withoutScheme } from "../process/output.ts";
 
 export type TypeFault = {
@@ -16,7 +16,7 @@ export function typeErrors({ stdout, stderr }: CommandOutput): readonly TypeFaul
 }
 
 /** The last two are for compilers that we do not know. */
-const WAYS: readonly Way<TypeFault>[] = [
+const WAYS: readonly OutputPath<TypeFault>[] = [
   tscErrors,
   denoErrors,
   rustErrors,

@@ -13,12 +13,12 @@ import { lintErrors } from "./extract-lint.ts";
 import { failedTests } from "./extract-tests.ts";
 import { typeErrors } from "./extract-types.ts";
 import type { CommandOutput } from "../process/output.ts";
-import { bounded, linesOf, withoutScheme } from "../process/output.ts";
+import { boundedOutput, linesOf, withoutScheme } from "../process/output.ts";
 
 /** The value that the extractor of this name finds; null when there is no such extractor. */
 export function extract(name: string, output: CommandOutput): Json {
   const value = EXTRACTORS.get(name)?.(output) ?? null;
-  return typeof value === "string" ? value : bounded(value);
+  return typeof value === "string" ? value : boundedOutput(value);
 }
 
 type Extractor = (output: CommandOutput) => Json;

@@ -12,11 +12,11 @@ import { join } from "node:path";
 import { isObject } from "../../flow/json.ts";
 import { CHECKOUT_MS, waitForGit, type Git } from "./git.ts";
 import { branchOf, changesOf, tipOf } from "./git-queries.ts";
-import { findPlace, pointerIn } from "./git-place.ts";
+import { findGitPlace, pointerIn } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLocked, isLockedBy, lockedWhy, putIndex } from "./index-lock.ts";
 import { putFile } from "./put-file.ts";
 import { removeRefLocks } from "./ref-locks.ts";
-import { named, quoted } from "./words.ts";
+import { namedPaths, quoted } from "./words.ts";
 
 /** What is under way. */
 type Note = {
@@ -34,7 +34,7 @@ export async function bringUpToDate(
   git: Git,
   { run, place, base, from, to }: Omit<Note, "token"> & { readonly base: string },
 ): Promise<Moved> {
-  const found = findPlace(place);
+  const found = findGitPlace(place);
   if (found === null) return refused(`${place} is not a working tree of git`);
   const { gitDir, common } = found;
   const obstacle = await obstacleIn(git, place, base, gitDir);
@@ -72,7 +72,7 @@ async function obstacleIn(git: Git, place: string, base: string, gitDir: string)
   const changes = all.filter(({ path }) => !path.split("/").includes(".agent"));
   const begun = UNFINISHED.find(([file]) => lstatSync(join(gitDir, file), { throwIfNoEntry: false }))?.[1];
   if (begun !== undefined) {
-    const files = changes.length === 0 ? "" : ` (${named(changes)})`;
+    const files = changes.length === 0 ? "" : ` (${namedPaths(changes)})`;
     return (
       `${base} is checked out at ${place}, where a ${begun} is not finished${files}; finish it, or give it up ` +
       `with: git -C ${quoted(place)} ${begun} --abort`
@@ -81,7 +81,7 @@ async function obstacleIn(git: Git, place: string, base: string, gitDir: string)
   if (changes.length === 0) return null;
   const are = changes.length === 1 ? "is" : "are";
   return (
-    `${base} is checked out at ${place}, where ${named(changes)} ${are} not committed; ` +
+    `${base} is checked out at ${place}, where ${namedPaths(changes)} ${are} not committed; ` +
     `commit or set aside with: git -C ${quoted(place)} stash`
   );
 }
@@ -134,7 +134,7 @@ export function waitingText(run: string, pid: number, place: string): string {
 /** With the git that was at work ended: the working tree is at the one commit or at the other. Gives why it is not; null: it is. */
 async function settle(git: Git, common: string, note: Note): Promise<string | null> {
   const { place, from, to } = note;
-  const { gitDir } = findPlace(place)!;
+  const { gitDir } = findGitPlace(place)!;
   const text = textOf(note);
   const isOurs = isLockedBy(gitDir, text);
   const isLeft = lstatSync(copyIn(gitDir), { throwIfNoEntry: false }) !== undefined;
@@ -156,7 +156,7 @@ async function settle(git: Git, common: string, note: Note): Promise<string | nu
 }
 
 function isPlaceOf(common: string, place: string): boolean {
-  const found = findPlace(place);
+  const found = findGitPlace(place);
   return found !== null && found.common === common && found.top === place;
 }
 

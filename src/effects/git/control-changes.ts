@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { isControlPath } from "../../flow/machine/control.ts";
 import type { Worktree } from "../../flow/event.ts";
 import type { Git } from "./git.ts";
-import { branchesOf } from "./git-queries.ts";
+import { listBranches } from "./git-queries.ts";
 import { isOwnTree, LINK } from "./submodules.ts";
-import { named, quoted } from "./words.ts";
+import { namedPaths, quoted } from "./words.ts";
 
-export type Held = {
+export type HeldChanges = {
   /** The files that are obeyed. */
   readonly files: readonly string[];
   readonly submodules: readonly Moved[];
@@ -20,7 +20,12 @@ export type Held = {
 type Moved = { readonly path: string; readonly from: string | null; readonly to: string | null };
 
 /** What is different between two commits or trees and needs a person's look. null: git cannot tell. */
-export async function heldChanges(git: Git, home: string, from: string, to: string): Promise<Held | null> {
+export async function heldChanges(
+  git: Git,
+  home: string,
+  from: string,
+  to: string,
+): Promise<HeldChanges | null> {
   // Plumbing: no setting of a repository has a say, and no other program is asked about differences.
   const answer = await git(home, ["diff-tree", "-r", "-z", "--no-renames", "--raw", from, to, "--"]);
   if (!answer.ok) return null;
@@ -41,8 +46,8 @@ export async function heldChangesOn(
   git: Git,
   { home, base, commit }: Worktree,
   branch: string,
-): Promise<Held | null> {
-  const branches = await branchesOf(git, home, [branch]);
+): Promise<HeldChanges | null> {
+  const branches = await listBranches(git, home, [branch]);
   if (branches === null) return null;
   const tip = branches.find(({ name }) => name === branch)?.tip;
   if (tip === undefined) return NOTHING_HELD;
@@ -54,9 +59,9 @@ export async function heldChangesOn(
   return found === null || branch !== base ? found : { ...found, submodules: [] };
 }
 
-const NOTHING_HELD: Held = { files: [], submodules: [] };
+const NOTHING_HELD: HeldChanges = { files: [], submodules: [] };
 
-export function isHeld(held: Held | null): boolean {
+export function isHeld(held: HeldChanges | null): boolean {
   return held === null || held.files.length + held.submodules.length > 0;
 }
 
@@ -69,7 +74,7 @@ export type ByHand = {
 
 /** Why it is held, with what to look at and how to do it by hand. */
 export function heldFor(
-  held: Held | null,
+  held: HeldChanges | null,
   what: string,
   { home, path: tree, commit }: Worktree,
   branch: string,
@@ -86,7 +91,9 @@ export function heldFor(
   const reasons = [
     ...(files.length === 0
       ? []
-      : [`${branch} changes ${named(files.map((path) => ({ path })))}, which Lockstep or git would obey`]),
+      : [
+          `${branch} changes ${namedPaths(files.map((path) => ({ path })))}, which Lockstep or git would obey`,
+        ]),
     ...(submodules.length === 0
       ? []
       : [`${branch} moves submodules, whose commits others may not have (${moved.join(", ")})`]),

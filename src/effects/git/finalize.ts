@@ -3,17 +3,17 @@ import { existsSync } from "node:fs";
 import type { Worktree } from "../../flow/event.ts";
 import { heldChangesOn, heldFor, isHeld } from "./control-changes.ts";
 import { waitingText } from "./checkout.ts";
-import { Interrupted, unlessInterrupted, waitForGit, type Git } from "./git.ts";
-import { branchOf, isAncestor, tipOf, type Change } from "./git-queries.ts";
-import { findPlace } from "./git-place.ts";
+import { GitInterrupted, unlessInterrupted, waitForGit, type Git } from "./git.ts";
+import { branchOf, isAncestor, tipOf, type GitChange } from "./git-queries.ts";
+import { findGitPlace } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLockedBy, putIndex } from "./index-lock.ts";
-import { applied, failed, held, type Done, type Ledger } from "../actions/ledger.ts";
+import { applied, failedEffect, held, type Done, type Ledger } from "../actions/ledger.ts";
 import { mergeBranch } from "./merge.ts";
 import { closingsIn, proposePull, type Proposing } from "../actions/pull.ts";
 import { removeRefLocks, removeTrackingLock } from "./ref-locks.ts";
 import { troubleWith } from "./remote.ts";
 import { bringHome, filledIn, newCommitIn, uncommittedIn } from "./submodules.ts";
-import { named, quoted } from "./words.ts";
+import { namedPaths, quoted } from "./words.ts";
 import { isLeft, isOwnWorktree, onlyInWorktree } from "./worktree-records.ts";
 import { leftIn, notOwn, removeWorktree } from "./worktree-remove.ts";
 
@@ -36,7 +36,7 @@ export async function finalize(it: Finalizing): Promise<boolean> {
   try {
     return await inOrder({ ...it, git });
   } catch (error) {
-    if (error instanceof Interrupted) return false;
+    if (error instanceof GitInterrupted) return false;
     throw error;
   }
 }
@@ -86,13 +86,13 @@ async function stillAtWork({ ledger, worktree, run }: Finalizing, pid: number): 
     detail: `commit what is left in ${worktree.path}`,
     again: true,
     find: async () => null,
-    perform: async () => failed(`nothing was done: ${why}; wait for it, or end it with: kill ${pid}`),
+    perform: async () => failedEffect(`nothing was done: ${why}; wait for it, or end it with: kill ${pid}`),
   });
 }
 
 // What the run left uncommitted.
 
-type Uncommitted = { readonly paths: readonly Change[]; readonly fault: string | null };
+type Uncommitted = { readonly paths: readonly GitChange[]; readonly fault: string | null };
 
 async function lookAtLeft(it: Finalizing): Promise<Uncommitted> {
   const { git, worktree, copy } = it;
@@ -110,7 +110,7 @@ async function lookAtLeft(it: Finalizing): Promise<Uncommitted> {
   if (unmerged.length > 0)
     return {
       paths,
-      fault: `conflicts are not resolved in ${path}: ${named(unmerged)}; resolve and commit them`,
+      fault: `conflicts are not resolved in ${path}: ${namedPaths(unmerged)}; resolve and commit them`,
     };
   const fault = (await uncommittedIn(git, worktree)) ?? (await strayed(git, path, branch, paths));
   return { paths, fault };
@@ -124,15 +124,15 @@ async function strayed(
   git: Git,
   path: string,
   branch: string,
-  paths: readonly Change[],
+  paths: readonly GitChange[],
 ): Promise<string | null> {
   const on = await branchOf(git, path);
   if (on === branch) return null;
   if (paths.length === 0 && (await isAncestor(git, path, "HEAD", `refs/heads/${branch}`))) return null;
   const where = on === null ? "no branch" : `the branch "${on}"`;
   const from = on ?? (await tipOf(git, path, "HEAD")) ?? "HEAD";
-  const mend = `git -C ${quoted(path)} switch ${quoted(branch)} && git -C ${quoted(path)} merge ${quoted(from)}`;
-  return `the worktree ${path} is on ${where}, with work that "${branch}" does not have; bring it there with: ${mend}`;
+  const fix = `git -C ${quoted(path)} switch ${quoted(branch)} && git -C ${quoted(path)} merge ${quoted(from)}`;
+  return `the worktree ${path} is on ${where}, with work that "${branch}" does not have; bring it there with: ${fix}`;
 }
 
 async function commitLeft(it: Finalizing, { paths, fault }: Uncommitted): Promise<boolean> {
@@ -143,10 +143,11 @@ async function commitLeft(it: Finalizing, { paths, fault }: Uncommitted): Promis
     kind: "commit",
     key: "commit",
     target: worktree.branch,
-    detail: `commit what is left in ${worktree.path}: ${named(paths) || "nothing"}`,
+    detail: `commit what is left in ${worktree.path}: ${namedPaths(paths) || "nothing"}`,
     again: true,
     find: async () => (paths.length === 0 && fault === null ? "everything is committed" : null),
-    perform: async () => (fault === null ? await commitPaths(it, paths) : failed(`not committed: ${fault}`)),
+    perform: async () =>
+      fault === null ? await commitPaths(it, paths) : failedEffect(`not committed: ${fault}`),
   });
 }
 
@@ -157,7 +158,7 @@ function commitText(run: string): string {
 
 /** A process of ours was killed while it committed: the index goes with what is checked out. */
 async function finishCommit({ git, worktree: { path, branch }, run }: Finalizing): Promise<void> {
-  const gitDir = findPlace(path)?.gitDir;
+  const gitDir = findGitPlace(path)?.gitDir;
   const text = commitText(run);
   if (gitDir === undefined || !isLockedBy(gitDir, text)) return;
   removeRefLocks(path, branch);
@@ -173,11 +174,11 @@ async function isCommitted(git: Git, path: string, index: string): Promise<boole
 /** Path by path: nothing is committed that was not listed. */
 async function commitPaths(
   { git, worktree, run, agent }: Finalizing,
-  paths: readonly Change[],
+  paths: readonly GitChange[],
 ): Promise<Done> {
   const { path } = worktree;
-  const notDone = (why: string) => failed(`the work left in ${path} was not committed: ${why}`);
-  const gitDir = findPlace(path)?.gitDir;
+  const notDone = (why: string) => failedEffect(`the work left in ${path} was not committed: ${why}`);
+  const gitDir = findGitPlace(path)?.gitDir;
   const held = gitDir === undefined ? { why: notOwn(worktree) } : holdIndex(gitDir, commitText(run));
   if ("why" in held) return notDone(held.why);
   const { copy: index } = held.puts;
@@ -191,11 +192,14 @@ async function commitPaths(
     }
     // Nor is `git commit` asked for what would be nothing: it would look for the reason everywhere.
     if (await isCommitted(git, path, index))
-      return { state: "held", detail: `not committed: ${named(paths)} in ${path}, git takes nothing of it` };
+      return {
+        state: "held",
+        detail: `not committed: ${namedPaths(paths)} in ${path}, git takes nothing of it`,
+      };
     const message = `Work of ${agent}, run ${run}\n\nIt was left uncommitted when the run was complete.`;
     const flags = ["--quiet", "--no-verify", "--cleanup=verbatim", "-m", message];
     const made = await git(path, ["commit", ...flags], { whole: true, puts: held.puts });
-    return made.ok ? applied(`committed ${named(paths)}`) : notDone(made.why);
+    return made.ok ? applied(`committed ${namedPaths(paths)}`) : notDone(made.why);
   } finally {
     held.drop();
   }
@@ -218,7 +222,7 @@ async function bringSubmodules({ git, ledger, worktree }: Finalizing): Promise<b
       find: async () => ((await newCommitIn(git, one)) === null ? `${about} is in ${one.from}` : null),
       perform: async () => {
         const brought = await bringHome(git, one, worktree.branch, commit);
-        if ("why" in brought) return failed(`${about} was not brought to ${one.from}: ${brought.why}`);
+        if ("why" in brought) return failedEffect(`${about} was not brought to ${one.from}: ${brought.why}`);
         return applied(`brought ${about} to ${one.from}, branch ${brought.branch}`);
       },
     });
@@ -281,11 +285,11 @@ async function pushTo(it: Finalizing, branch: string, closings: readonly string[
       const reason = /^!\t[^\t]*\t(.*)$/m.exec(answer.out)?.[1];
       const isBehind = reason !== undefined && /fetch first|non-fast-forward/.test(reason);
       const at = `git -C ${quoted(home)}`;
-      const mend = isBehind
+      const fix = isBehind
         ? `${remote} has commits that ${branch} has not; take them in with: ${at} pull --no-rebase ${remote} ${quoted(branch)}`
         : `what it takes to push by hand: ${at} push ${remote} ${quoted(branch)}`;
       const words = [reason, answer.why].filter(Boolean).join(", ");
-      return failed(`${branch} was not pushed to ${remote}: ${words}; ${mend}`);
+      return failedEffect(`${branch} was not pushed to ${remote}: ${words}; ${fix}`);
     },
   });
 }

@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Env } from "../process/process.ts";
-import { findPlace, type GitPlace } from "./git-place.ts";
+import { findGitPlace, type GitPlace } from "./git-place.ts";
 import { includedBy, overrule, parseSettings, type Overruled } from "./git-settings.ts";
 
 type Options = {
@@ -28,7 +28,7 @@ export function createOverrules(
     .find(Boolean);
 
   return async (cwd) => {
-    const place = findPlace(cwd);
+    const place = findGitPlace(cwd);
     if (place === null) return NOTHING_OVERRULED;
     const { top, gitDir, common } = place;
     const files = [...settingFiles(place), ...ownFiles(env)];

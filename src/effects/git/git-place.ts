@@ -21,7 +21,7 @@ export type GitPlace = {
 };
 
 /** null: the folder is in no working tree. A folder that is a repository by itself, without `.git`, counts as none. */
-export function findPlace(folder: string): GitPlace | null {
+export function findGitPlace(folder: string): GitPlace | null {
   try {
     for (let top = realpathSync.native(folder); ; top = dirname(top)) {
       const gitDir = gitDirAt(join(top, ".git"));

@@ -1,7 +1,7 @@
 /** Questions to git, with their answers parsed. */
 import { join } from "node:path";
-import type { Answer, Git } from "./git.ts";
-import { findPlace, pointerIn } from "./git-place.ts";
+import type { GitAnswer, Git } from "./git.ts";
+import { findGitPlace, pointerIn } from "./git-place.ts";
 
 /** The commit that a name stands for; null: none. */
 export async function tipOf(git: Git, cwd: string, name: string): Promise<string | null> {
@@ -19,7 +19,7 @@ export async function branchOf(git: Git, cwd: string): Promise<string | null> {
 
 /** As the file says it; null: git has to be asked. */
 function branchInHead(cwd: string): string | null {
-  const place = findPlace(cwd);
+  const place = findGitPlace(cwd);
   try {
     const head = place === null ? "" : pointerIn(join(place.gitDir, "HEAD"));
     const name = /^ref: refs\/heads\/([^\s]+)\n$/.exec(head)?.[1] ?? null;
@@ -30,7 +30,7 @@ function branchInHead(cwd: string): string | null {
   }
 }
 
-export type Branch = {
+export type GitBranch = {
   readonly name: string;
   readonly tip: string;
   /** The working tree that was asked in is on it. */
@@ -42,11 +42,11 @@ export type Branch = {
 };
 
 /** Branches by name, in one question; without names, all of them. null: git cannot tell. */
-export async function branchesOf(
+export async function listBranches(
   git: Git,
   cwd: string,
   names: readonly string[] = [],
-): Promise<readonly Branch[] | null> {
+): Promise<readonly GitBranch[] | null> {
   const isNamed = names.length > 0;
   const patterns = isNamed ? names.map((name) => `refs/heads/${name}`) : ["refs/heads"];
   // The tree is in the commit, and of all branches some commit may be missing that nobody needs.
@@ -83,7 +83,7 @@ export async function isAncestor(git: Git, cwd: string, older: string, newer: st
 }
 
 /** Somebody may make or remove a worktree in this moment, and git gives up over a file of it that it finds half written. */
-async function askAgain(git: Git, cwd: string, question: readonly string[]): Promise<Answer> {
+async function askAgain(git: Git, cwd: string, question: readonly string[]): Promise<GitAnswer> {
   for (let left = TIMES; ; left -= 1) {
     const answer = await git(cwd, question);
     if (answer.ok || answer.exit === null || left === 1) return answer;
@@ -92,10 +92,10 @@ async function askAgain(git: Git, cwd: string, question: readonly string[]): Pro
 
 const TIMES = 3;
 
-export type Tree = { readonly path: string; readonly branch: string | null };
+export type ListedWorktree = { readonly path: string; readonly branch: string | null };
 
 /** The working trees of a repository, also those whose folder is gone; null: git cannot tell. */
-export async function treesOf(git: Git, cwd: string): Promise<readonly Tree[] | null> {
+export async function treesOf(git: Git, cwd: string): Promise<readonly ListedWorktree[] | null> {
   const answer = await askAgain(git, cwd, ["worktree", "list", "--porcelain", "-z"]);
   if (!answer.ok) return null;
   return answer.out.split("\0\0").flatMap((text) => {
@@ -107,7 +107,7 @@ export async function treesOf(git: Git, cwd: string): Promise<readonly Tree[] | 
   });
 }
 
-export type Change = {
+export type GitChange = {
   /** From the top of the working tree; a repository inside of it ends with a slash. */
   readonly path: string;
   readonly kind: "changed" | "deleted" | "untracked" | "unmerged";
@@ -118,12 +118,12 @@ export async function changesOf(
   git: Git,
   cwd: string,
   untracked: "all" | "no",
-): Promise<readonly Change[] | null> {
+): Promise<readonly GitChange[] | null> {
   // Else git would look into repositories inside of this one, and obey their settings.
   const flags = ["--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=dirty"];
   const answer = await git(cwd, ["status", ...flags, `--untracked-files=${untracked}`]);
   if (!answer.ok) return null;
-  return answer.out.split("\0").flatMap((line): readonly Change[] => {
+  return answer.out.split("\0").flatMap((line): readonly GitChange[] => {
     if (line === "") return [];
     const [code, path] = [line.slice(0, 2), line.slice(3)];
     if (code === " D") return [{ path, kind: "deleted" }];

@@ -6,7 +6,7 @@
  */
 
 /** One line of `git config --list`. A key without a value is true. */
-export type Setting = {
+export type GitSetting = {
   readonly scope: string;
   /** The file it stands in; null: it was given on the command line. */
   readonly file: string | null;
@@ -15,7 +15,7 @@ export type Setting = {
 };
 
 /** Reads `git config --list --show-scope --show-origin -z`. */
-export function parseSettings(out: string): readonly Setting[] {
+export function parseSettings(out: string): readonly GitSetting[] {
   const parts = out.split("\0");
   return Array.from({ length: Math.floor(parts.length / 3) }, (_, index) => {
     const [scope = "", origin = "", line = ""] = parts.slice(index * 3);
@@ -37,7 +37,7 @@ export type Overruled = {
 };
 
 /** `proxy`: the one that the user's environment names. */
-export function overrule(all: readonly Setting[], proxy = ""): Overruled {
+export function overrule(all: readonly GitSetting[], proxy = ""): Overruled {
   const theirs = all.filter(isTheirs);
   const yours = all.filter(({ scope }) => scope === "system" || scope === "global");
   const yoursAt = (key: string) => yours.findLast((one) => one.key === key)?.value;
@@ -64,11 +64,11 @@ export function overrule(all: readonly Setting[], proxy = ""): Overruled {
 }
 
 /** The file that a setting of the repository has git read as well, as it is written, under whatever condition. */
-export function includedBy(setting: Setting): string | null {
+export function includedBy(setting: GitSetting): string | null {
   return isTheirs(setting) && INCLUDE.test(setting.key) ? setting.value : null;
 }
 
-function isTheirs({ scope }: Setting): boolean {
+function isTheirs({ scope }: GitSetting): boolean {
   return scope === "local" || scope === "worktree";
 }
 
@@ -115,7 +115,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** A filter that the repository cannot do without stays required: then git refuses its files, and commits none as it is. */
-function neutral({ kind, to = "" }: Rule, key: string, theirs: readonly Setting[], proxy: string): string {
+function neutral({ kind, to = "" }: Rule, key: string, theirs: readonly GitSetting[], proxy: string): string {
   if (kind === "proxy") return proxy;
   if (kind === "required") return theirs.findLast((one) => one.key === key)?.value ?? "false";
   return to;

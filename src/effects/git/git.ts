@@ -10,7 +10,7 @@ import { childEnv, endingOf, isFinished, type Env, type RunProcess } from "../pr
 import { pidsWith } from "../process/tree.ts";
 
 /** Runs git in a folder. */
-export type Git = (cwd: string, args: readonly string[], how?: How) => Promise<Answer>;
+export type Git = (cwd: string, args: readonly string[], how?: How) => Promise<GitAnswer>;
 
 export type How = {
   readonly timeoutMs?: number;
@@ -30,7 +30,7 @@ export type How = {
   readonly harmless?: true;
 };
 
-export type Answer =
+export type GitAnswer =
   | { readonly ok: true; readonly out: string }
   /** `exit` is null when it did not come to its own end; `why` is what git said about it, on one line. */
   | { readonly ok: false; readonly exit: number | null; readonly out: string; readonly why: string };
@@ -124,7 +124,7 @@ const PUT: readonly string[] = [
 ];
 
 /** A question to git was cut off by an interruption: its answer says nothing, and nothing may be concluded from it. */
-export class Interrupted extends Error {
+export class GitInterrupted extends Error {
   override readonly name = "Interrupted";
 }
 
@@ -132,7 +132,7 @@ export class Interrupted extends Error {
 export function unlessInterrupted(git: Git, signal: AbortSignal): Git {
   return async (cwd, args, how) => {
     const answer = await git(cwd, args, how);
-    if (!answer.ok && answer.exit === null && signal.aborted) throw new Interrupted(answer.why);
+    if (!answer.ok && answer.exit === null && signal.aborted) throw new GitInterrupted(answer.why);
     return answer;
   };
 }

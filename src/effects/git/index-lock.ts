@@ -20,7 +20,7 @@ import { join } from "node:path";
 import { pointerIn } from "./git-place.ts";
 import { quoted } from "./words.ts";
 
-export type Held = {
+export type HeldIndex = {
   /** For git: it works on the copy, and what it was started by puts that in place, also when our process has ended. */
   readonly puts: IndexFiles;
   /** What the process that git was started by could not do any more. */
@@ -32,7 +32,7 @@ export type Held = {
 export type IndexFiles = { readonly copy: string; readonly index: string; readonly lock: string };
 
 /** Locks the index of a working tree; `text` must be our own, and is ours again if we left it there before. */
-export function holdIndex(gitDir: string, text: string): Held | { readonly why: string } {
+export function holdIndex(gitDir: string, text: string): HeldIndex | { readonly why: string } {
   const puts = filesIn(gitDir);
   const { index, copy } = puts;
   // A command may have put a link there: what it leads to is not copied.

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import type { Finalizing } from "./finalize.ts";
 import { heldChanges, heldFor, isHeld } from "./control-changes.ts";
 import { bringUpToDate, recoverCheckout } from "./checkout.ts";
-import { branchesOf, isAncestor, mergedTip, tipOf } from "./git-queries.ts";
-import { findPlace } from "./git-place.ts";
-import { applied, failed, held, type Done } from "../actions/ledger.ts";
+import { listBranches, isAncestor, mergedTip, tipOf } from "./git-queries.ts";
+import { findGitPlace } from "./git-place.ts";
+import { applied, failedEffect, held, type Done } from "../actions/ledger.ts";
 import { removeRefLocks } from "./ref-locks.ts";
 import { inTurn, takeTurn } from "../process/turn.ts";
-import { named, quoted } from "./words.ts";
+import { namedPaths, quoted } from "./words.ts";
 
 export async function mergeBranch(it: Finalizing): Promise<boolean> {
   const { git, ledger, worktree } = it;
@@ -29,7 +29,7 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
         if (isCutOff) removeRefLocks(home, base, false);
         isCutOff = false;
         const text = await found();
-        return text === null ? failed("") : applied(text);
+        return text === null ? failedEffect("") : applied(text);
       });
       return done.state === "applied" ? done.detail : null;
     },
@@ -39,7 +39,7 @@ export async function mergeBranch(it: Finalizing): Promise<boolean> {
           const done = await mergeOnce(it);
           if (done !== "moved") return done;
         }
-        return failed(`${base} moved each time that ${branch} was to be merged into it`);
+        return failedEffect(`${base} moved each time that ${branch} was to be merged into it`);
       }),
   });
 }
@@ -49,12 +49,12 @@ const ROUNDS = 5;
 /** Runs that end at the same time merge one after the other: two at once would stand in each other's way. */
 async function oneByOne(it: Finalizing, merge: () => Promise<Done>): Promise<Done> {
   const { home } = it.worktree;
-  const folder = findPlace(home)?.common;
-  if (folder === undefined) return failed(`not merged: ${home} is not in a working tree of git`);
+  const folder = findGitPlace(home)?.common;
+  if (folder === undefined) return failedEffect(`not merged: ${home} is not in a working tree of git`);
   return await inTurn(join(folder, "lockstep-merge"), async () => {
     return await withLock(folder, async () => {
       const recovered = await recoverCheckout(it.git, folder, it.onWait);
-      return recovered.kind === "stuck" ? failed(`not merged: ${recovered.why}`) : await merge();
+      return recovered.kind === "stuck" ? failedEffect(`not merged: ${recovered.why}`) : await merge();
     });
   });
 }
@@ -62,7 +62,7 @@ async function oneByOne(it: Finalizing, merge: () => Promise<Done>): Promise<Don
 /** Against those of other processes. */
 async function withLock(folder: string, merge: () => Promise<Done>): Promise<Done> {
   const turn = await takeTurn(folder);
-  if ("why" in turn) return failed(`not merged: ${turn.why}`);
+  if ("why" in turn) return failedEffect(`not merged: ${turn.why}`);
   try {
     return await merge();
   } finally {
@@ -76,13 +76,13 @@ async function withLock(folder: string, merge: () => Promise<Done>): Promise<Don
  */
 async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Done | "moved"> {
   const { branch, base, home, path } = worktree;
-  const branches = await branchesOf(git, home, [branch, base]);
-  if (branches === null) return failed(`not merged: git cannot list the branches of ${home}`);
+  const branches = await listBranches(git, home, [branch, base]);
+  if (branches === null) return failedEffect(`not merged: git cannot list the branches of ${home}`);
   const [from, into] = [branch, base].map((name) => branches.find((other) => other.name === name));
   if (from === undefined || into === undefined) {
     const [gone, at] = from === undefined ? [branch, "COMMIT"] : [base, worktree.commit];
-    const mend = `git -C ${quoted(home)} branch ${quoted(gone)} ${at}`;
-    return failed(`not merged: the branch "${gone}" is gone from ${home}; make it again with: ${mend}`);
+    const fix = `git -C ${quoted(home)} branch ${quoted(gone)} ${at}`;
+    return failedEffect(`not merged: the branch "${gone}" is gone from ${home}; make it again with: ${fix}`);
   }
   const [tip, old] = [from.tip, into.tip];
   if (tip === worktree.commit) return applied("nothing to merge: the run has committed nothing");
@@ -92,15 +92,15 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   const [tree = "", ...conflicts] = merged.out.split("\0");
   const inConflict = conflicts.filter((name) => name !== "").map((name) => ({ path: name }));
   if (!merged.ok && merged.exit === 1 && inConflict.length > 0) {
-    const both = named(inConflict);
+    const both = namedPaths(inConflict);
     // In a folder that is not a worktree any more it would be the repository around it that is changed.
     const anew = `git -C ${quoted(home)} worktree add -f ${quoted(path)} ${quoted(branch)} && `;
     const fix = `${existsSync(path) ? "" : anew}git -C ${quoted(path)} merge ${quoted(base)}`;
-    return failed(
+    return failedEffect(
       `not merged: ${base} and ${branch} are in conflict over ${both}; resolve that with: ${fix}`,
     );
   }
-  if (!merged.ok) return failed(`not merged: ${merged.why}`);
+  if (!merged.ok) return failedEffect(`not merged: ${merged.why}`);
   if (tree === into.tree && (await isAncestor(git, home, tip, old)))
     return applied(`${branch} is in ${base}`);
   const changes = await heldChanges(git, home, old, tree);
@@ -115,7 +115,7 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
   }
   const message = `Merge branch '${branch}' into ${base}\n\nRun ${run} of ${agent}.`;
   const made = await git(home, ["commit-tree", tree, "-p", old, "-p", tip, "-m", message]);
-  if (!made.ok) return failed(`not merged: ${made.why}`);
+  if (!made.ok) return failedEffect(`not merged: ${made.why}`);
   const commit = made.out.trim();
 
   const place = into.place === null ? null : treeAt(into.place, home);
@@ -127,11 +127,11 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
       : await bringUpToDate(git, { run, place, base, from: old, to: commit });
   if (moved.ok) return applied(`merged ${branch} into ${base} (${commit.slice(0, 10)})`);
   const isStill = (await tipOf(git, home, `refs/heads/${base}`)) === old;
-  return isStill ? failed(`not merged: ${moved.why}`) : "moved";
+  return isStill ? failedEffect(`not merged: ${moved.why}`) : "moved";
 }
 
 /** Of a submodule git names the folder of its records in place of its working tree. */
 function treeAt(place: string, home: string): string {
-  const own = findPlace(home);
+  const own = findGitPlace(home);
   return own !== null && own.gitDir === own.common && own.common === place ? home : place;
 }

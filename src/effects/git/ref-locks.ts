@@ -1,7 +1,7 @@
 /** Locks of branches that a killed git left: removed where our own git was killed at it, and no other one can hold them. */
 import { lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { findPlace } from "./git-place.ts";
+import { findGitPlace } from "./git-place.ts";
 import { isAtWork } from "../process/tree.ts";
 
 /**
@@ -20,7 +20,7 @@ export function removeTrackingLock(place: string, remote: string, branch: string
 
 /** `own`: in the records of the working tree; `shared`: in those of its repository. */
 function removeLocks(place: string, own: readonly string[], shared: readonly string[]): void {
-  const found = findPlace(place);
+  const found = findGitPlace(place);
   if (found === null) return;
   const { top, gitDir, common } = found;
   // A remote is named by the flow, and may be a path: nothing outside of the repository's records is touched.

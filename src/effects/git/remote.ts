@@ -14,7 +14,7 @@ export async function addressesOf(git: Git, home: string, remote: string): Promi
 }
 
 /** An address may hold a password, so only this is recorded. */
-export function digestOf(addresses: readonly string[]): string {
+export function remoteDigest(addresses: readonly string[]): string {
   return createHash("sha256").update(addresses.join("\n")).digest("hex");
 }
 
@@ -23,7 +23,7 @@ export async function troubleWith(git: Git, worktree: Worktree): Promise<string 
   const { home, path, finalize, pushTo } = worktree;
   const addresses = await addressesOf(git, home, finalize.remote);
   const look = `look at it with: git -C ${quoted(home)} remote -v, and push by hand`;
-  if (pushTo !== undefined && digestOf(addresses) !== pushTo)
+  if (pushTo !== undefined && remoteDigest(addresses) !== pushTo)
     return `its address is not the one it had when the run began; ${look}`;
   const inside = addresses.flatMap((address) => localFolder(address, home));
   if (inside.some((folder) => [home, path].some((place) => isWithin(real(place), real(folder)))))

@@ -11,10 +11,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Worktree } from "../../flow/event.ts";
-import { findPlace } from "./git-place.ts";
+import { findGitPlace } from "./git-place.ts";
 import { CHECKOUT_MS, type Git } from "./git.ts";
-import { changesOf, tipOf, type Change } from "./git-queries.ts";
-import { named, quoted } from "./words.ts";
+import { changesOf, tipOf, type GitChange } from "./git-queries.ts";
+import { namedPaths, quoted } from "./words.ts";
 
 /** A folder that an index records as a repository of its own. */
 export type Link = { readonly path: string; readonly commit: string };
@@ -74,7 +74,7 @@ type Tree = Pick<Worktree, "home" | "path" | "branch">;
 type Submodule = { readonly from: string; readonly to: string; readonly gitDir: string };
 
 function submoduleOf({ home, path }: Tree, link: Link): Submodule | null {
-  const outer = findPlace(path);
+  const outer = findGitPlace(path);
   if (outer === null) return null;
   return {
     from: join(home, link.path),
@@ -91,7 +91,7 @@ async function linksOf(git: Git, tree: string, depth: number): Promise<readonly 
 async function fillOne(git: Git, one: Submodule, branch: string, commit: string): Promise<string | null> {
   const { from, to, gitDir } = one;
   if (!isOneLine(from) || !isOneLine(gitDir)) return "a folder above it has control characters in its name";
-  const objects = isOwnTree(from) ? join(findPlace(from)!.common, "objects") : null;
+  const objects = isOwnTree(from) ? join(findGitPlace(from)!.common, "objects") : null;
   if (objects === null) return `it is not initialised in ${from}`;
   if (!(await git(from, ["cat-file", "-e", `${commit}^{commit}`])).ok)
     return `its commit ${commit.slice(0, 10)} is not in ${from}`;
@@ -109,7 +109,7 @@ async function fillOne(git: Git, one: Submodule, branch: string, commit: string)
     mkdirSync(join(gitDir, "objects", "info"), { recursive: true });
     writeFileSync(join(gitDir, "objects", "info", "alternates"), `${objects}\n`);
     // A history that is cut off is so here as well.
-    const shallow = join(findPlace(from)!.common, "shallow");
+    const shallow = join(findGitPlace(from)!.common, "shallow");
     if (existsSync(shallow)) copyFileSync(shallow, join(gitDir, "shallow"));
     const out = await git(to, ["checkout", "--quiet", "-B", branch, commit], {
       timeoutMs: CHECKOUT_MS,
@@ -135,7 +135,7 @@ function discard({ to, gitDir }: Submodule): void {
 }
 
 /** `place` is its path from the top of the worktree. */
-export type Filled = Submodule & { readonly place: string };
+export type FilledSubmodule = Submodule & { readonly place: string };
 
 /** Inner ones first. Repositories elsewhere than where we put them are not among them: they are not looked into. */
 export async function filledIn(
@@ -143,15 +143,15 @@ export async function filledIn(
   worktree: Tree,
   place = "",
   depth = 0,
-): Promise<readonly Filled[] | null> {
+): Promise<readonly FilledSubmodule[] | null> {
   if (!existsSync(worktree.path)) return [];
   const links = await linksOf(git, worktree.path, depth);
   if (links === null) return null;
-  const all: Filled[] = [];
+  const all: FilledSubmodule[] = [];
   for (const link of links) {
     const one = submoduleOf(worktree, link);
     if (one === null || !isOwnTree(one.from) || !isOwnTree(one.to)) continue;
-    if (findPlace(one.to)?.gitDir !== one.gitDir) continue;
+    if (findGitPlace(one.to)?.gitDir !== one.gitDir) continue;
     const outer = join(place, link.path);
     const inner = await filledIn(git, { ...worktree, home: one.from, path: one.to }, outer, depth + 1);
     if (inner === null) return null;
@@ -161,7 +161,7 @@ export async function filledIn(
 }
 
 /** A submodule with what is not committed in it. */
-type Dirty = { readonly place: string; readonly to: string; readonly changes: readonly Change[] };
+type Dirty = { readonly place: string; readonly to: string; readonly changes: readonly GitChange[] };
 
 /** Those of a worktree that hold anything of the kind, inner ones first; null: git cannot tell. */
 export async function dirtyIn(git: Git, worktree: Tree): Promise<readonly Dirty[] | null> {
@@ -184,11 +184,11 @@ export async function uncommittedIn(git: Git, worktree: Tree): Promise<string | 
   if (first === undefined) return null;
   const { place, to, changes } = first;
   const commit = `git -C ${quoted(to)} add -A && git -C ${quoted(to)} commit -m MESSAGE`;
-  return `work in the submodule ${place} is not committed (${named(changes)}); commit it with: ${commit}`;
+  return `work in the submodule ${place} is not committed (${namedPaths(changes)}); commit it with: ${commit}`;
 }
 
 /** The commit that a submodule is at, where the user's copy has it not; null: there is none. */
-export async function newCommitIn(git: Git, { from, to }: Filled): Promise<string | null> {
+export async function newCommitIn(git: Git, { from, to }: FilledSubmodule): Promise<string | null> {
   const tip = await tipOf(git, to, "HEAD");
   return tip === null || (await isReachable(git, from, tip)) ? null : tip;
 }
@@ -196,7 +196,7 @@ export async function newCommitIn(git: Git, { from, to }: Filled): Promise<strin
 /** The user's copy gets the commit, on a branch of its own. Gives the name of that, or why there is none. */
 export async function bringHome(
   git: Git,
-  { from, to }: Filled,
+  { from, to }: FilledSubmodule,
   branch: string,
   commit: string,
 ): Promise<{ readonly branch: string } | { readonly why: string }> {
@@ -206,7 +206,7 @@ export async function bringHome(
     // By a file: a git at the other end would obey the settings there, which the run could write. The file is in a new
     // folder of the user's copy, because the run could put anything into the place of one in its own.
     // Its name is that of the branch, which is the run's alone: what a killed process left there is found again.
-    folder = join(findPlace(from)!.gitDir, `lockstep-${branch.replaceAll("/", "-")}`);
+    folder = join(findGitPlace(from)!.gitDir, `lockstep-${branch.replaceAll("/", "-")}`);
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { mode: 0o700 });
     const bundle = join(folder, "commits");
@@ -271,7 +271,7 @@ async function hasCommit(git: Git, repository: string, commit: string): Promise<
 /** A working tree of its own at this very place, and not behind a link. */
 export function isOwnTree(folder: string): boolean {
   try {
-    return realpathSync.native(folder) === folder && findPlace(folder)?.top === folder;
+    return realpathSync.native(folder) === folder && findGitPlace(folder)?.top === folder;
   } catch {
     return false; // there is none
   }

@@ -1,6 +1,6 @@
 /** How paths and commands are written in what a person reads about git. */
 
-export function named(changes: readonly { readonly path: string }[]): string {
+export function namedPaths(changes: readonly { readonly path: string }[]): string {
   const names = changes.slice(0, MOST_NAMED).map(({ path }) => path);
   const more = changes.length - names.length;
   return more === 0 ? names.join(", ") : `${names.join(", ")} and ${more} more`;

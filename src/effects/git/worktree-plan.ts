@@ -5,11 +5,11 @@ import { RunnerError } from "../../engine/ports.ts";
 import type { Worktree } from "../../flow/event.ts";
 import type { Finalize } from "../../flow/settings.ts";
 import type { Git } from "./git.ts";
-import { branchesOf, branchOf, treesOf, type Branch } from "./git-queries.ts";
-import { addressesOf, digestOf } from "./remote.ts";
+import { listBranches, branchOf, treesOf, type GitBranch } from "./git-queries.ts";
+import { addressesOf, remoteDigest } from "./remote.ts";
 import { quoted } from "./words.ts";
 
-export type Wish = {
+export type WorktreeWish = {
   readonly run: string;
   readonly agent: string;
   /** Where the run was started. */
@@ -24,11 +24,11 @@ export type Wish = {
 /** `cwd` is the same folder in the worktree as the one that the run was started in. */
 export type Plan = { readonly worktree: Worktree; readonly cwd: string };
 
-export async function planWorktree(git: Git, wish: Wish): Promise<Plan> {
+export async function planWorktree(git: Git, wish: WorktreeWish): Promise<Plan> {
   const { cwd, finalize } = wish;
   await requireGit(git, cwd);
   const { home, isMain } = await topOf(git, cwd);
-  const branches = await branchesOf(git, home);
+  const branches = await listBranches(git, home);
   if (branches === null) throw refusal(`git cannot list the branches of ${home}`, "repair the repository");
   const current = branches.find(({ isCurrent }) => isCurrent)?.name;
   const base = wish.baseBranch ?? current ?? (await branchOf(git, home));
@@ -90,7 +90,7 @@ async function requireRemote(git: Git, home: string, remote: string): Promise<st
   const answer = await git(home, ["remote"]);
   if (answer.ok && answer.out.split("\n").includes(remote)) {
     const addresses = await addressesOf(git, home, remote);
-    if (addresses.length > 0) return digestOf(addresses);
+    if (addresses.length > 0) return remoteDigest(addresses);
   }
   throw refusal(
     `There is no remote "${remote}" in ${home}, but the result has to be pushed to it`,
@@ -103,8 +103,8 @@ async function freeBranch(
   git: Git,
   home: string,
   folder: string,
-  branches: readonly Branch[],
-  { agent, run, branch }: Wish,
+  branches: readonly GitBranch[],
+  { agent, run, branch }: WorktreeWish,
 ): Promise<string> {
   const taken = new Set(branches.map(({ name }) => name));
   if (branch !== undefined) {

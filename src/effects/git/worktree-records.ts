@@ -12,7 +12,7 @@ import {
 import { rm } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { Worktree } from "../../flow/event.ts";
-import { findPlace, pointerIn } from "./git-place.ts";
+import { findGitPlace, pointerIn } from "./git-place.ts";
 import type { Git } from "./git.ts";
 import { putFile } from "./put-file.ts";
 
@@ -23,7 +23,7 @@ type Tree = Pick<Worktree, "home" | "path">;
  * take the working tree around it instead, which may be the user's own.
  */
 export function isOwnWorktree({ home, path }: Tree): boolean {
-  const [own, users] = [findPlace(path), findPlace(home)];
+  const [own, users] = [findGitPlace(path), findGitPlace(home)];
   if (own === null || users === null || own.common !== users.common) return false;
   return own.top === realpathSync.native(path) && own.gitDir !== own.common;
 }
@@ -31,14 +31,14 @@ export function isOwnWorktree({ home, path }: Tree): boolean {
 /** The same git, which does nothing in the folder of the run when that is not a working tree by itself. */
 export function onlyInWorktree(git: Git, worktree: Tree): Git {
   return async (cwd, args, how) =>
-    isWithin(worktree.path, cwd) && !isOwnWorktree(worktree)
+    isWithinFolder(worktree.path, cwd) && !isOwnWorktree(worktree)
       ? { ok: false, exit: null, out: "", why: `${worktree.path} is not a worktree of ${worktree.home}` }
       : await git(cwd, args, how);
 }
 
 /** The folder that git keeps about the worktree, also if that is gone or half made; null: there is none. */
-export function recordsOf({ home, path }: Tree): string | null {
-  const common = findPlace(home)?.common;
+export function worktreeRecords({ home, path }: Tree): string | null {
+  const common = findGitPlace(home)?.common;
   if (common === undefined) return null;
   const folder = join(common, "worktrees");
   // A command may have put a link there: what lies behind it is not ours.
@@ -69,7 +69,7 @@ export function lockOn(records: string): string | null {
 
 /** The run that a worktree was made for; null: nothing says it. */
 export function ownerOf(worktree: Tree): string | null {
-  const records = recordsOf(worktree);
+  const records = worktreeRecords(worktree);
   if (records === null) return null;
   return runIn(lineIn(join(records, "locked"))) ?? runIn(lineIn(join(records, MADE)));
 }
@@ -94,14 +94,14 @@ export function beginMaking(worktree: Tree, run: string): void {
 }
 
 export function endMaking(worktree: Tree, run: string): void {
-  const records = recordsOf(worktree);
+  const records = worktreeRecords(worktree);
   const lock = records === null ? null : join(records, "locked");
   if (records !== null && lock !== null && isThere(lock)) renameSync(lock, join(records, MADE));
   rmSync(noteOf(worktree, run), { force: true });
 }
 
 function noteOf({ home }: Tree, run: string): string {
-  return join(findPlace(home)?.common ?? home, "info", `lockstep-making-${run}`);
+  return join(findGitPlace(home)?.common ?? home, "info", `lockstep-making-${run}`);
 }
 
 /**
@@ -110,7 +110,7 @@ function noteOf({ home }: Tree, run: string): string {
  */
 export async function discardWorktree(worktree: Tree, run: string): Promise<void> {
   const { path } = worktree;
-  const records = recordsOf(worktree);
+  const records = worktreeRecords(worktree);
   const [folderAway, recordsAway] = awayOf(worktree);
   if (isThere(path)) {
     await rm(folderAway, { recursive: true, force: true });
@@ -129,7 +129,7 @@ export async function discardWorktree(worktree: Tree, run: string): Promise<void
 /** Whether anything of the worktree is on the disk, under its own name or moved away. */
 export function isLeft(worktree: Tree): boolean {
   const paths = [worktree.path, ...awayOf(worktree)];
-  return recordsOf(worktree) !== null || paths.some(isThere);
+  return worktreeRecords(worktree) !== null || paths.some(isThere);
 }
 
 /** Whether a removal by Lockstep was begun and not finished. */
@@ -148,7 +148,7 @@ function isThere(path: string): boolean {
 /** Where they are moved to. */
 export function awayOf({ home, path }: Tree): readonly [folder: string, records: string] {
   const name = `lockstep-removed-${basename(path)}`;
-  const common = findPlace(home)?.common ?? dirname(path);
+  const common = findGitPlace(home)?.common ?? dirname(path);
   return [join(dirname(path), `.${name}`), join(common, name)];
 }
 
@@ -190,7 +190,7 @@ function real(path: string): string {
   }
 }
 
-export function isWithin(folder: string, path: string): boolean {
+export function isWithinFolder(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

@@ -3,30 +3,30 @@ import { existsSync, lstatSync, readdirSync, readFileSync, rmSync } from "node:f
 import { join } from "node:path";
 import type { Worktree } from "../../flow/event.ts";
 import type { Git } from "./git.ts";
-import { changesOf, mergedTip, tipOf, type Change } from "./git-queries.ts";
-import { findPlace } from "./git-place.ts";
+import { changesOf, mergedTip, tipOf, type GitChange } from "./git-queries.ts";
+import { findGitPlace } from "./git-place.ts";
 import { filledIn, linksIn, unsavedIn } from "./submodules.ts";
 import { inTurn } from "../process/turn.ts";
-import { named, quoted } from "./words.ts";
+import { namedPaths, quoted } from "./words.ts";
 import {
   awayOf,
   discardWorktree,
   isHalfMade,
   isOwnWorktree,
   isSame,
-  isWithin,
+  isWithinFolder,
   lockOn,
   ownerOf,
-  recordsOf,
+  worktreeRecords,
 } from "./worktree-records.ts";
 
 /** What is not committed in a worktree. */
 export type Left = {
-  readonly work: readonly Change[];
+  readonly work: readonly GitChange[];
   /** Inputs that were copied into it and are not as they were. They are not part of the repository, and so no work. */
-  readonly changed: readonly Change[];
+  readonly changed: readonly GitChange[];
   /** Inputs as they were copied. */
-  readonly copies: readonly Change[];
+  readonly copies: readonly GitChange[];
 };
 
 export const NOTHING_LEFT: Left = { work: [], changed: [], copies: [] };
@@ -37,9 +37,10 @@ export async function leftIn(git: Git, worktree: Worktree, copy: readonly string
   if (!isOwnWorktree(worktree)) return null;
   const changes = await changesOf(git, path, "all");
   if (changes === null) return null;
-  const placeOf = (change: Change): keyof Left => {
+  const placeOf = (change: GitChange): keyof Left => {
     const isInput =
-      change.kind === "untracked" && copy.some((name) => isWithin(join("/", name), join("/", change.path)));
+      change.kind === "untracked" &&
+      copy.some((name) => isWithinFolder(join("/", name), join("/", change.path)));
     if (!isInput) return "work";
     return isEqual(join(home, change.path), join(path, change.path)) ? "copies" : "changed";
   };
@@ -51,7 +52,7 @@ export type Removed =
   | { readonly ok: true; readonly branch: "deleted" | "kept" }
   | { readonly ok: false; readonly why: string };
 
-export type Removing = {
+export type WorktreeRemoval = {
   readonly run: string;
   /** The inputs that were copied into it. */
   readonly copy: readonly string[];
@@ -60,7 +61,7 @@ export type Removing = {
 };
 
 /** Nothing that is not committed is removed. The branch goes with the worktree if its base has all of it. */
-export async function removeWorktree(git: Git, worktree: Worktree, how: Removing): Promise<Removed> {
+export async function removeWorktree(git: Git, worktree: Worktree, how: WorktreeRemoval): Promise<Removed> {
   const { home, branch, base, path } = worktree;
   const owner = ownerOf(worktree) ?? how.run;
   if (owner !== how.run) return { ok: false, why: `it is the worktree of run ${owner}` };
@@ -86,28 +87,28 @@ export async function removeWorktree(git: Git, worktree: Worktree, how: Removing
 async function whyKept(
   git: Git,
   worktree: Worktree,
-  { copy, isBegun = false }: Removing,
+  { copy, isBegun = false }: WorktreeRemoval,
 ): Promise<string | null> {
   const { path, home } = worktree;
   const unknown = `git cannot read the status of ${path}`;
   if (isSame(home, path)) return `${path} is the repository itself`;
   if (lstatSync(path).isSymbolicLink()) return `${path} is a link`;
   if (!isOwnWorktree(worktree)) return isBegun ? await whyNotHalfRemoved(git, worktree) : notOwn(worktree);
-  const records = recordsOf(worktree);
+  const records = worktreeRecords(worktree);
   const locked = records === null ? null : lockOn(records);
   if (locked !== null)
     return `it is locked${locked === "" ? "" : ` (${locked})`}; unlock it with: git -C ${quoted(home)} worktree unlock ${quoted(path)}`;
   const left = await leftIn(git, worktree, copy);
   if (left === null) return unknown;
   const work = [...left.work, ...left.changed].filter(({ kind }) => !isBegun || kind !== "deleted");
-  if (work.length > 0) return `not committed: ${named(work)}`;
+  if (work.length > 0) return `not committed: ${namedPaths(work)}`;
   const unsaved = await unsavedIn(git, worktree);
   if (unsaved !== null) return unsaved;
   const nested = await nestedIn(git, worktree);
   if (nested === null) return unknown;
   return nested.length === 0
     ? null
-    : `repositories are inside of it: ${named(nested.map((one) => ({ path: one })))}`;
+    : `repositories are inside of it: ${namedPaths(nested.map((one) => ({ path: one })))}`;
 }
 
 /** What to do about a folder in the place of the worktree that git would not work in, but in the tree around it. */
@@ -115,7 +116,7 @@ export function notOwn(worktree: Worktree): string {
   const { path, home } = worktree;
   const repair = `put that back with: git -C ${quoted(home)} worktree repair`;
   const move = `move it away with: mv ${quoted(path)} ${quoted(`${path}.old`)}`;
-  const isKnown = recordsOf(worktree) !== null && !existsSync(join(path, ".git"));
+  const isKnown = worktreeRecords(worktree) !== null && !existsSync(join(path, ".git"));
   return isKnown
     ? `${path} has no .git file, so that it is not a worktree any more; ${repair}`
     : `${path} is not the worktree of the run any more. The run would go on with what is committed on its branch, without what is uncommitted in that folder; ${move}`;
@@ -124,7 +125,7 @@ export function notOwn(worktree: Worktree): string {
 /** Its `.git` is gone, and so are some files; those that are there must be as the branch has them. null: they are. */
 async function whyNotHalfRemoved(git: Git, worktree: Worktree): Promise<string | null> {
   const { path, home, branch } = worktree;
-  const folder = findPlace(home)?.gitDir;
+  const folder = findGitPlace(home)?.gitDir;
   if (folder === undefined || existsSync(join(path, ".git"))) return notOwn(worktree);
   const index = join(folder, "lockstep-removed-index");
   const inPlace = (args: readonly string[]) => git(home, [`--work-tree=${path}`, ...args], { index });
@@ -140,7 +141,7 @@ async function whyNotHalfRemoved(git: Git, worktree: Worktree): Promise<string |
     const gone = new Set(lines.filter((line) => line.startsWith("R ")).map((line) => line.slice(2)));
     const there = lines.map((line) => line.slice(2)).filter((name) => !gone.has(name));
     if (there.length === 0) return null;
-    const files = named(there.map((name) => ({ path: name })));
+    const files = namedPaths(there.map((name) => ({ path: name })));
     return `${path} is half removed, and the branch ${branch} does not have: ${files}`;
   } finally {
     for (const suffix of ["", ".lock"]) rmSync(`${index}${suffix}`, { force: true });

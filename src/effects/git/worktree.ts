@@ -18,7 +18,7 @@ import {
   isHalfMade,
   isOwnWorktree,
   isSame,
-  isWithin,
+  isWithinFolder,
   making,
   ownerOf,
 } from "./worktree-records.ts";
@@ -145,7 +145,7 @@ function copyInput({ home, path }: Worktree, name: string): string | null {
 }
 
 function leadsInto(folder: string, path: string): boolean {
-  return isWithin(realpathSync.native(folder), realpathSync.native(path));
+  return isWithinFolder(realpathSync.native(folder), realpathSync.native(path));
 }
 
 /** The folder itself, or the nearest above it that exists. */

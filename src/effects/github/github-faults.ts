@@ -17,7 +17,7 @@ export type FailureKind =
   | "timeout"
   | "unreadable";
 
-export type Failure = {
+export type GithubFailure = {
   readonly ok: false;
   readonly kind: FailureKind;
   /** One sentence, and what to do next; never the token. */
@@ -26,38 +26,41 @@ export type Failure = {
   readonly until?: number;
 };
 
-export type Outcome<T> = { readonly ok: true; readonly value: T } | Failure;
+export type GithubOutcome<T> = { readonly ok: true; readonly value: T } | GithubFailure;
 
-export function fail(kind: FailureKind, why: string): Failure {
+export function githubFailure(kind: FailureKind, why: string): GithubFailure {
   return { ok: false, kind, why };
 }
 
 /** What came back from one request, whatever its status. */
-export type Reply = {
+export type GithubReply = {
   readonly status: number;
   readonly headers: { readonly [name: string]: string | number | undefined };
   readonly data: unknown;
 };
 
 /** What a sentence can name: the thing that was asked for, in which repository, and whose token it was asked with. */
-export type Asked = { readonly what: string; readonly where: string; readonly tokenFrom: string };
+export type GithubRequest = { readonly what: string; readonly where: string; readonly tokenFrom: string };
 
 /** null: there is nothing wrong with it. */
-export function judge(reply: Reply, asked: Asked, now: number): Failure | null {
+export function judgeReply(reply: GithubReply, asked: GithubRequest, now: number): GithubFailure | null {
   const { status } = reply;
   if (status === 304 || (status >= 200 && status < 300)) return null;
   const until = endOfLimit(reply, now);
   if (until !== null) return limited(until);
-  return fail(...sentence(reply, asked));
+  return githubFailure(...sentence(reply, asked));
 }
 
-export function limited(until: number): Failure {
+export function limited(until: number): GithubFailure {
   const when = new Date(until).toISOString().replace(/\.\d+Z$/, "Z");
   const why = `GitHub accepts no more requests until ${when}: resume the run after that.`;
   return { ok: false, kind: "limited", why, until };
 }
 
-function sentence(reply: Reply, { what, where, tokenFrom }: Asked): readonly [FailureKind, string] {
+function sentence(
+  reply: GithubReply,
+  { what, where, tokenFrom }: GithubRequest,
+): readonly [FailureKind, string] {
   const { status, headers } = reply;
   const said = wordsOf(reply.data);
   const quoted = said === "" ? "" : ` (${said})`;
@@ -131,7 +134,7 @@ function capital(text: string): string {
 }
 
 /** When a limit that this reply tells of is over; null: it tells of none. */
-export function endOfLimit({ status, headers, data }: Reply, now: number): number | null {
+export function endOfLimit({ status, headers, data }: GithubReply, now: number): number | null {
   if (status !== 403 && status !== 429) return null;
   const after = headers["retry-after"];
   if (after !== undefined) return endOfWait(String(after), now);
@@ -140,7 +143,7 @@ export function endOfLimit({ status, headers, data }: Reply, now: number): numbe
   return status === 429 || isSecondary ? now + UNTOLD_MS : null;
 }
 
-export function endOfWindow(headers: Reply["headers"], now: number): number {
+export function endOfWindow(headers: GithubReply["headers"], now: number): number {
   const reset = Number(headers["x-ratelimit-reset"]);
   return Number.isFinite(reset) && reset > 0 ? Math.min(reset * 1000, now + DAY_MS) : now + UNTOLD_MS;
 }

@@ -1,8 +1,8 @@
 /** Issues, their comments and their labels, as far as a run has to do with them. */
 import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
-import type { Outcome } from "./github-faults.ts";
-import { at, listIn, map, numberIn, textIn } from "./github-read.ts";
-import type { Pages, Wire } from "./github-wire.ts";
+import type { GithubOutcome } from "./github-faults.ts";
+import { valueAt, listAt, mapList, numberAt, textIn } from "./github-read.ts";
+import type { Pages, GithubWire } from "./github-wire.ts";
 
 export type Issue = {
   readonly key: string;
@@ -53,30 +53,36 @@ export type CloseReason = "completed" | "not_planned" | "duplicate";
 export const MOST_BODY = 65_536;
 
 export type Issues = {
-  readonly issue: (number: number) => Promise<Outcome<Issue>>;
+  readonly issue: (number: number) => Promise<GithubOutcome<Issue>>;
   /** Without pull requests. */
-  readonly issues: (filter?: IssueFilter) => Promise<Outcome<Pages<Issue>>>;
+  readonly issues: (filter?: IssueFilter) => Promise<GithubOutcome<Pages<Issue>>>;
   /** Of the newest issue or pull request; 0: there is none. */
-  readonly newestNumber: () => Promise<Outcome<number>>;
+  readonly newestNumber: () => Promise<GithubOutcome<number>>;
   /** The latest, oldest first; no earlier ones than the page with the one that `until` finds. */
   readonly comments: (
     number: number,
     filter?: { readonly limit?: number; readonly until?: (comment: Comment) => boolean },
-  ) => Promise<Outcome<Pages<Comment>>>;
-  readonly createIssue: (issue: NewIssue) => Promise<Outcome<Issue>>;
-  readonly closeIssue: (number: number, reason?: CloseReason) => Promise<Outcome<Issue>>;
-  readonly reopenIssue: (number: number) => Promise<Outcome<Issue>>;
-  readonly createComment: (number: number, body: string) => Promise<Outcome<Comment>>;
+  ) => Promise<GithubOutcome<Pages<Comment>>>;
+  readonly createIssue: (issue: NewIssue) => Promise<GithubOutcome<Issue>>;
+  readonly closeIssue: (number: number, reason?: CloseReason) => Promise<GithubOutcome<Issue>>;
+  readonly reopenIssue: (number: number) => Promise<GithubOutcome<Issue>>;
+  readonly createComment: (number: number, body: string) => Promise<GithubOutcome<Comment>>;
   /** The labels that the issue has then. A label that the repository does not have is made by GitHub. */
-  readonly addLabels: (number: number, labels: readonly string[]) => Promise<Outcome<readonly string[]>>;
+  readonly addLabels: (
+    number: number,
+    labels: readonly string[],
+  ) => Promise<GithubOutcome<readonly string[]>>;
   /** Whether it was there to be removed. */
-  readonly removeLabel: (number: number, label: string) => Promise<Outcome<boolean>>;
+  readonly removeLabel: (number: number, label: string) => Promise<GithubOutcome<boolean>>;
   /** These and no others. */
-  readonly setLabels: (number: number, labels: readonly string[]) => Promise<Outcome<readonly string[]>>;
+  readonly setLabels: (
+    number: number,
+    labels: readonly string[],
+  ) => Promise<GithubOutcome<readonly string[]>>;
 };
 
 export function createIssues(
-  wire: Wire,
+  wire: GithubWire,
   { owner, repo }: { readonly owner: string; readonly repo: string },
 ): Issues {
   const about = { owner, repo };
@@ -87,16 +93,19 @@ export function createIssues(
       route: `PATCH ${ISSUE}`,
       with: { ...one(number), ...change },
     };
-    return map(await wire.write(question), issueOf);
+    return mapList(await wire.write(question), issueOf);
   };
   return {
     issue: async (number) =>
-      map(await wire.read({ what: `issue ${number}`, route: `GET ${ISSUE}`, with: one(number) }), issueOf),
+      mapList(
+        await wire.read({ what: `issue ${number}`, route: `GET ${ISSUE}`, with: one(number) }),
+        issueOf,
+      ),
     issues: ({ state = "open", labels = [], limit = 30, order = "newest first", after = 0 } = {}) => {
       const wanted = labels.length === 0 ? {} : { labels: labels.join(",") };
       const direction = order === "newest first" ? {} : { direction: "asc" };
       const question = { ...LIST, with: { ...about, state, ...wanted, ...direction } };
-      const isNew = (item: JsonObject) => numberIn(item, "number") > after;
+      const isNew = (item: JsonObject) => numberAt(item, "number") > after;
       return wire.readPages(
         question,
         limit,
@@ -106,7 +115,9 @@ export function createIssues(
     },
     newestNumber: async () => {
       const newest = await wire.read({ ...LIST, with: { ...about, state: "all", per_page: 1 } });
-      return map(newest, (list) => (Array.isArray(list) ? numberIn((list[0] ?? null) as Json, "number") : 0));
+      return mapList(newest, (list) =>
+        Array.isArray(list) ? numberAt((list[0] ?? null) as Json, "number") : 0,
+      );
     },
     comments: (number, { limit = 100, until } = {}) =>
       wire.readLast(
@@ -117,7 +128,7 @@ export function createIssues(
       ),
     createIssue: async ({ title, body, labels = [], assignees = [] }) => {
       const params = { ...about, title, body, labels, assignees };
-      return map(await wire.write({ what: "new issue", route: `POST ${ISSUES}`, with: params }), issueOf);
+      return mapList(await wire.write({ what: "new issue", route: `POST ${ISSUES}`, with: params }), issueOf);
     },
     closeIssue: (number, reason = "completed") => patch(number, { state: "closed", state_reason: reason }),
     reopenIssue: (number) => patch(number, { state: "open", state_reason: "reopened" }),
@@ -127,11 +138,11 @@ export function createIssues(
         route: `POST ${ISSUE}/comments`,
         with: { ...one(number), body },
       };
-      return map(await wire.write(question), commentOf);
+      return mapList(await wire.write(question), commentOf);
     },
     addLabels: async (number, labels) => {
       const params = { ...one(number), labels };
-      return map(
+      return mapList(
         await wire.write({ what: `issue ${number}`, route: `POST ${ISSUE}/labels`, with: params }),
         labelsOf,
       );
@@ -148,7 +159,7 @@ export function createIssues(
     },
     setLabels: async (number, labels) => {
       const params = { ...one(number), labels };
-      return map(
+      return mapList(
         await wire.write({ what: `issue ${number}`, route: `PUT ${ISSUE}/labels`, with: params }),
         labelsOf,
       );
@@ -161,7 +172,7 @@ const ISSUE = `${ISSUES}/{issue_number}`;
 const LIST = { what: "list of issues", route: `GET ${ISSUES}` };
 
 export function issueOf(json: Json): Issue {
-  const number = numberIn(json, "number");
+  const number = numberAt(json, "number");
   return {
     key: String(number),
     number,
@@ -170,16 +181,16 @@ export function issueOf(json: Json): Issue {
     state: textIn(json, "state") === "closed" ? "closed" : "open",
     stateReason: textIn(json, "state_reason"),
     author: textIn(json, "user", "login"),
-    labels: labelsOf(at(json, "labels")),
-    assignees: listIn(json, "assignees").map((user) => textIn(user, "login")),
-    comments: numberIn(json, "comments"),
+    labels: labelsOf(valueAt(json, "labels")),
+    assignees: listAt(json, "assignees").map((user) => textIn(user, "login")),
+    comments: numberAt(json, "comments"),
     url: textIn(json, "html_url"),
     updatedAt: textIn(json, "updated_at"),
   };
 }
 
 function commentOf(json: Json): Comment {
-  const id = numberIn(json, "id");
+  const id = numberAt(json, "id");
   return {
     key: String(id),
     id,

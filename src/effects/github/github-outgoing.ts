@@ -3,7 +3,7 @@
  * that issue with the merge, `@name` calls people and bots, and bots take lines such as `/approve` for commands. Pure.
  *
  * Each is broken by a zero-width space right behind its sign (`#`, `@`) or before its slash. Without its digits behind it,
- * `#` is no reference to GitHub, and so there is nothing to close, be it in Markdown, in a title or in a commit message.
+ * `#` is not a reference for GitHub, and so there is nothing to close, be it in Markdown, in a title or in a commit message.
  * Backticks would do in Markdown only, a backslash would not: references are looked for in the rendered text. Dependabot
  * and Renovate break what they quote in the same way.
  */
@@ -26,14 +26,14 @@ export function quietText(text: string, own: Own): string {
 }
 
 /** An issue that a text would close with a merge, and the place where its number begins. */
-export type Closing = { readonly said: string; readonly number: number };
+export type ClosingReference = { readonly said: string; readonly number: number };
 
 /** Those of other issues than the run's own. */
 export function foreignClosings(
   text: string,
   { issue, owner, repo }: Omit<Own, "mentions">,
-): readonly Closing[] {
-  const found: Closing[] = [];
+): readonly ClosingReference[] {
+  const found: ClosingReference[] = [];
   for (const { index, 0: keyword } of text.matchAll(KEYWORD)) {
     const reference = referenceAt(text, index + keyword.length);
     if (reference === null) continue;
@@ -75,7 +75,7 @@ function referenceAt(text: string, start: number) {
   return null;
 }
 
-function broken(text: string, closings: readonly Closing[]): string {
+function broken(text: string, closings: readonly ClosingReference[]): string {
   return closings
     .toReversed()
     .reduce((whole, { number }) => `${whole.slice(0, number)}${GAP}${whole.slice(number)}`, text);

@@ -1,10 +1,10 @@
 /** Projects of the owner of a repository, and the items on them. GitHub tells of these only by GraphQL. */
 import type { Json } from "../../flow/json.ts";
-import type { Outcome } from "./github-faults.ts";
-import { at, listIn, map, numberIn, textIn } from "./github-read.ts";
-import type { Pages, Wire } from "./github-wire.ts";
+import type { GithubOutcome } from "./github-faults.ts";
+import { valueAt, listAt, mapList, numberAt, textIn } from "./github-read.ts";
+import type { Pages, GithubWire } from "./github-wire.ts";
 
-export type Project = {
+export type GithubProject = {
   readonly number: number;
   readonly title: string;
   readonly description: string;
@@ -28,16 +28,16 @@ export type ProjectItem = {
 };
 
 export type Projects = {
-  readonly projects: (limit?: number) => Promise<Outcome<Pages<Project>>>;
-  readonly project: (number: number) => Promise<Outcome<Project>>;
+  readonly projects: (limit?: number) => Promise<GithubOutcome<Pages<GithubProject>>>;
+  readonly project: (number: number) => Promise<GithubOutcome<GithubProject>>;
   /** Without those that were put into the archive. */
-  readonly projectItems: (number: number, limit?: number) => Promise<Outcome<Pages<ProjectItem>>>;
+  readonly projectItems: (number: number, limit?: number) => Promise<GithubOutcome<Pages<ProjectItem>>>;
   /** That of an issue of the repository; null: it is not on this project. */
-  readonly projectItem: (number: number, issue: number) => Promise<Outcome<ProjectItem | null>>;
+  readonly projectItem: (number: number, issue: number) => Promise<GithubOutcome<ProjectItem | null>>;
 };
 
 export function createProjects(
-  wire: Wire,
+  wire: GithubWire,
   { owner, repo }: { readonly owner: string; readonly repo: string },
 ): Projects {
   return {
@@ -46,7 +46,7 @@ export function createProjects(
         wire.graph(`projects of ${owner}`, PROJECTS, { owner, first, after }, [...OWNER, "projectsV2"]),
       ),
     project: async (number) =>
-      map(
+      mapList(
         await wire.graph(`project ${number}`, PROJECT, { owner, number }, [...OWNER, "projectV2"]),
         projectOf,
       ),
@@ -62,11 +62,11 @@ export function createProjects(
       const root = ["repository", "issue", "projectItems"];
       const found = await follow(
         PAGE,
-        (node) => (numberIn(node, "project", "number") === number ? itemOf(node) : null),
+        (node) => (numberAt(node, "project", "number") === number ? itemOf(node) : null),
         (first, after) =>
           wire.graph(`issue ${issue}`, ITEMS_OF_ISSUE, { owner, repo, number: issue, first, after }, root),
       );
-      return map(found, ({ items: [item = null] }) => item);
+      return mapList(found, ({ items: [item = null] }) => item);
     },
   };
 }
@@ -75,23 +75,25 @@ export function createProjects(
 async function follow<T>(
   limit: number,
   parse: (node: Json) => T | null,
-  ask: (first: number, after: string | null) => Promise<Outcome<Json>>,
-): Promise<Outcome<Pages<T>>> {
+  ask: (first: number, after: string | null) => Promise<GithubOutcome<Json>>,
+): Promise<GithubOutcome<Pages<T>>> {
   const items: T[] = [];
   const seen = new Set<string | null>([null]);
   const ids = new Set<string>();
   let after: string | null = null;
   for (;;) {
-    const page: Outcome<Json> = await ask(Math.min(limit, PAGE), after);
+    const page: GithubOutcome<Json> = await ask(Math.min(limit, PAGE), after);
     if (!page.ok) return page;
-    for (const node of listIn(page.value, "nodes")) {
+    for (const node of listAt(page.value, "nodes")) {
       const id = textIn(node, "id");
       const item = ids.has(id) ? null : parse(node);
       ids.add(id);
       if (item !== null) items.push(item);
     }
     after =
-      at(page.value, "pageInfo", "hasNextPage") === true ? textIn(page.value, "pageInfo", "endCursor") : null;
+      valueAt(page.value, "pageInfo", "hasNextPage") === true
+        ? textIn(page.value, "pageInfo", "endCursor")
+        : null;
     const isLast = seen.has(after);
     if (isLast || items.length >= limit || seen.size > MOST_PAGES)
       return { ok: true, value: { items: items.slice(0, limit), more: !isLast || items.length > limit } };
@@ -102,28 +104,28 @@ async function follow<T>(
 const PAGE = 100;
 const MOST_PAGES = 50;
 
-function projectOf(json: Json): Project {
+function projectOf(json: Json): GithubProject {
   return {
-    number: numberIn(json, "number"),
+    number: numberAt(json, "number"),
     title: textIn(json, "title"),
     description: textIn(json, "shortDescription"),
-    closed: at(json, "closed") === true,
+    closed: valueAt(json, "closed") === true,
     url: textIn(json, "url"),
   };
 }
 
 function itemOf(json: Json): ProjectItem | null {
-  if (at(json, "isArchived") === true) return null;
-  const content = at(json, "content");
+  if (valueAt(json, "isArchived") === true) return null;
+  const content = valueAt(json, "content");
   return {
     id: textIn(json, "id"),
     kind: KINDS[textIn(json, "type")] ?? "unknown",
     title: textIn(content, "title"),
-    number: numberIn(content, "number"),
+    number: numberAt(content, "number"),
     repository: textIn(content, "repository", "nameWithOwner"),
     state: (textIn(content, "state") || textIn(content, "pullState")).toLowerCase(),
     url: textIn(content, "url"),
-    fields: Object.fromEntries(listIn(json, "fieldValues", "nodes").flatMap(fieldOf)),
+    fields: Object.fromEntries(listAt(json, "fieldValues", "nodes").flatMap(fieldOf)),
   };
 }
 
@@ -137,7 +139,7 @@ const KINDS: { readonly [type: string]: ProjectItem["kind"] } = {
 function fieldOf(json: Json): readonly (readonly [string, string])[] {
   const name = textIn(json, "field", "name");
   const value = ["name", "text", "number", "date", "title"]
-    .map((key) => at(json, key))
+    .map((key) => valueAt(json, key))
     .find((found) => typeof found === "string" || typeof found === "number");
   return name === "" || value === undefined ? [] : [[name, String(value)]];
 }

@@ -1,9 +1,9 @@
 /** Pull requests, what they change, and what checks say about them. */
 import type { Json, JsonObject } from "../../flow/json.ts";
-import type { Outcome } from "./github-faults.ts";
+import type { GithubOutcome } from "./github-faults.ts";
 import { labelsOf } from "./github-issues.ts";
-import { at, map, numberIn, textIn } from "./github-read.ts";
-import type { Pages, Wire } from "./github-wire.ts";
+import { valueAt, mapList, numberAt, textIn } from "./github-read.ts";
+import type { Pages, GithubWire } from "./github-wire.ts";
 
 export type Pull = {
   readonly key: string;
@@ -37,7 +37,7 @@ export type NewPull = {
   readonly draft?: boolean;
 };
 
-export type Check = {
+export type PullCheck = {
   readonly key: string;
   readonly name: string;
   readonly state: "passed" | "failed" | "pending" | "skipped";
@@ -46,24 +46,24 @@ export type Check = {
 };
 
 export type Pulls = {
-  readonly pull: (number: number) => Promise<Outcome<Pull>>;
+  readonly pull: (number: number) => Promise<GithubOutcome<Pull>>;
   /** Newest first. */
-  readonly pulls: (filter?: PullFilter) => Promise<Outcome<Pages<Pull>>>;
+  readonly pulls: (filter?: PullFilter) => Promise<GithubOutcome<Pages<Pull>>>;
   /** Those of a branch of this repository, newest first, whatever became of them. */
-  readonly pullsOf: (head: string, base?: string) => Promise<Outcome<readonly Pull[]>>;
-  readonly diff: (number: number) => Promise<Outcome<string>>;
-  readonly checks: (number: number) => Promise<Outcome<Pages<Check>>>;
-  readonly createPull: (pull: NewPull) => Promise<Outcome<Pull>>;
+  readonly pullsOf: (head: string, base?: string) => Promise<GithubOutcome<readonly Pull[]>>;
+  readonly diff: (number: number) => Promise<GithubOutcome<string>>;
+  readonly checks: (number: number) => Promise<GithubOutcome<Pages<PullCheck>>>;
+  readonly createPull: (pull: NewPull) => Promise<GithubOutcome<Pull>>;
 };
 
 export function createPulls(
-  wire: Wire,
+  wire: GithubWire,
   { owner, repo }: { readonly owner: string; readonly repo: string },
 ): Pulls {
   const about = { owner, repo };
   const read = async (number: number) => {
     const params = { ...about, pull_number: number };
-    return map(
+    return mapList(
       await wire.read({ what: `pull request ${number}`, route: `GET ${PULL}`, with: params }),
       pullOf,
     );
@@ -80,13 +80,13 @@ export function createPulls(
       list(limit, { state, ...(base === undefined ? {} : { base }) }),
     pullsOf: async (head, base) => {
       const filter = { state: "all", head: `${owner}:${head}`, ...(base === undefined ? {} : { base }) };
-      return map(await list(100, filter), ({ items }) => items.filter((pull) => pull.head === head));
+      return mapList(await list(100, filter), ({ items }) => items.filter((pull) => pull.head === head));
     },
     diff: async (number) => {
       const params = { ...about, pull_number: number };
       const accept = "application/vnd.github.diff";
       const question = { what: `pull request ${number}`, route: `GET ${PULL}`, with: params, accept };
-      return map(await wire.read(question), (text) => (typeof text === "string" ? text : ""));
+      return mapList(await wire.read(question), (text) => (typeof text === "string" ? text : ""));
     },
     checks: async (number) => {
       const pull = await read(number);
@@ -112,7 +112,7 @@ export function createPulls(
     },
     createPull: async ({ title, body, head, base, draft = false }) => {
       const params = { ...about, title, body, head, base, draft };
-      return map(
+      return mapList(
         await wire.write({ what: "new pull request", route: `POST ${PULLS}`, with: params }),
         pullOf,
       );
@@ -126,7 +126,7 @@ const COMMIT = "/repos/{owner}/{repo}/commits/{ref}";
 const MOST_CHECKS = 200;
 
 function pullOf(json: Json): Pull {
-  const number = numberIn(json, "number");
+  const number = numberAt(json, "number");
   const isMerged = textIn(json, "merged_at") !== "";
   return {
     key: String(number),
@@ -134,9 +134,9 @@ function pullOf(json: Json): Pull {
     title: textIn(json, "title"),
     body: textIn(json, "body"),
     state: isMerged ? "merged" : textIn(json, "state") === "closed" ? "closed" : "open",
-    draft: at(json, "draft") === true,
+    draft: valueAt(json, "draft") === true,
     author: textIn(json, "user", "login"),
-    labels: labelsOf(at(json, "labels")),
+    labels: labelsOf(valueAt(json, "labels")),
     head: textIn(json, "head", "ref"),
     headSha: textIn(json, "head", "sha"),
     base: textIn(json, "base", "ref"),
@@ -145,10 +145,10 @@ function pullOf(json: Json): Pull {
   };
 }
 
-function checkOf(json: Json): Check {
+function checkOf(json: Json): PullCheck {
   const conclusion = textIn(json, "conclusion");
   return {
-    key: `run ${numberIn(json, "id")}`,
+    key: `run ${numberAt(json, "id")}`,
     name: textIn(json, "name"),
     state: conclusion === "" ? "pending" : (STATES[conclusion] ?? "failed"),
     detail: conclusion || textIn(json, "status"),
@@ -156,7 +156,7 @@ function checkOf(json: Json): Check {
   };
 }
 
-function statusOf(json: Json): Check {
+function statusOf(json: Json): PullCheck {
   const state = textIn(json, "state");
   return {
     key: `status ${textIn(json, "context")}`,
@@ -168,7 +168,7 @@ function statusOf(json: Json): Check {
 }
 
 /** Whatever else GitHub calls it, it did not pass. */
-const STATES: { readonly [word: string]: Check["state"] } = {
+const STATES: { readonly [word: string]: PullCheck["state"] } = {
   success: "passed",
   neutral: "skipped",
   skipped: "skipped",

@@ -1,26 +1,26 @@
 /** What GitHub sends, read without a type: a wrong shape reads as nothing, as does a user who is gone. */
 import { isObject, own, type Json } from "../../flow/json.ts";
-import type { Outcome } from "./github-faults.ts";
+import type { GithubOutcome } from "./github-faults.ts";
 
-export function at(json: Json, ...path: readonly string[]): Json {
+export function valueAt(json: Json, ...path: readonly string[]): Json {
   return path.reduce<Json>((here, key) => (isObject(here) ? (own(here, key) ?? null) : null), json);
 }
 
 export function textIn(json: Json, ...path: readonly string[]): string {
-  const value = at(json, ...path);
+  const value = valueAt(json, ...path);
   return typeof value === "string" ? value : "";
 }
 
-export function numberIn(json: Json, ...path: readonly string[]): number {
-  const value = at(json, ...path);
+export function numberAt(json: Json, ...path: readonly string[]): number {
+  const value = valueAt(json, ...path);
   return typeof value === "number" ? value : 0;
 }
 
-export function listIn(json: Json, ...path: readonly string[]): readonly Json[] {
-  const value = at(json, ...path);
+export function listAt(json: Json, ...path: readonly string[]): readonly Json[] {
+  const value = valueAt(json, ...path);
   return Array.isArray(value) ? value : [];
 }
 
-export function map<A, B>(outcome: Outcome<A>, change: (value: A) => B): Outcome<B> {
+export function mapList<A, B>(outcome: GithubOutcome<A>, change: (value: A) => B): GithubOutcome<B> {
   return outcome.ok ? { ok: true, value: change(outcome.value) } : outcome;
 }

@@ -1,11 +1,11 @@
 /** Which GitHub a run speaks to: whose repository, at which address, and with whose token. */
 import { NOT_INSTALLED, type Programs } from "../../flow/machine/programs.ts";
-import { fail, type Outcome } from "./github-faults.ts";
+import { githubFailure, type GithubOutcome } from "./github-faults.ts";
 import type { Git } from "../git/git.ts";
-import { findPlace as findTree } from "../git/git-place.ts";
+import { findGitPlace as findTree } from "../git/git-place.ts";
 import { childEnv, isFinished, type Env, type RunProcess } from "../process/process.ts";
 
-export type Place = {
+export type GithubPlace = {
   readonly host: string;
   readonly owner: string;
   readonly repo: string;
@@ -19,7 +19,7 @@ export type Place = {
 /** `from` can be told to anybody, `value` to nobody. */
 export type Token = { readonly value: string; readonly from: string };
 
-export type Surroundings = {
+export type GithubSurroundings = {
   /** The user's own environment, never anything that a file of the project says. */
   readonly env: Env;
   readonly git: Git;
@@ -30,7 +30,7 @@ export type Surroundings = {
 };
 
 /** A repository that was found before, at the address that the environment gives now. */
-export function placeAt(named: Named, env: Env): Place {
+export function placeAt(named: NamedRepository, env: Env): GithubPlace {
   const api = apiOf(named.host, env);
   const graph = api.endsWith("/api/v3") ? api.replace(/\/v3$/, "/graphql") : `${api}/graphql`;
   return { ...named, api, graph };
@@ -41,17 +41,17 @@ export function isNamedInEnv(env: Env): boolean {
   return Boolean(env["GH_REPO"]) || nameInEnv(env) !== null;
 }
 
-export async function findPlace(around: Surroundings): Promise<Outcome<Place>> {
+export async function findGithubPlace(around: GithubSurroundings): Promise<GithubOutcome<GithubPlace>> {
   const inEnv = nameInEnv(around.env);
   const { GH_REPO: said } = around.env;
   if (said && inEnv?.from !== "GH_REPO") {
     const why = `GH_REPO is ${JSON.stringify(said)}, which names no repository: write it as OWNER/NAME.`;
-    return fail("no-repository", why);
+    return githubFailure("no-repository", why);
   }
   const named = inEnv ?? (await nameInRemotes(around));
   if (named === null) {
     const why = `It is not known which GitHub repository this is: set GH_REPO=OWNER/NAME, or add a remote of it to the git repository in ${around.cwd}.`;
-    return fail("no-repository", why);
+    return githubFailure("no-repository", why);
   }
   return { ok: true, value: placeAt(named, around.env) };
 }
@@ -77,9 +77,9 @@ function isTenant(host: string): boolean {
   return host.endsWith(".ghe.com");
 }
 
-export type Named = Pick<Place, "host" | "owner" | "repo" | "from">;
+export type NamedRepository = Pick<GithubPlace, "host" | "owner" | "repo" | "from">;
 
-function nameInEnv(env: Env): Named | null {
+function nameInEnv(env: Env): NamedRepository | null {
   const host = env["GH_HOST"] || hostOf(env["GITHUB_SERVER_URL"]) || GITHUB;
   for (const from of ["GH_REPO", "GITHUB_REPOSITORY"]) {
     const found = parseRepository(env[from] ?? "", host);
@@ -92,7 +92,7 @@ function hostOf(address: string | undefined): string | null {
   return URL.parse(address ?? "")?.host || null;
 }
 
-async function nameInRemotes({ git, cwd }: Surroundings): Promise<Named | null> {
+async function nameInRemotes({ git, cwd }: GithubSurroundings): Promise<NamedRepository | null> {
   if (findTree(cwd) === null) return null;
   const remotes = await git(cwd, ["remote", "--verbose"], { harmless: true });
   if (!remotes.ok) return null;
@@ -111,13 +111,13 @@ function isOrigin({ name }: { readonly name: string }): boolean {
   return name === "origin";
 }
 
-export type Repository = { readonly host: string; readonly owner: string; readonly repo: string };
+export type GithubRepository = { readonly host: string; readonly owner: string; readonly repo: string };
 
 /**
  * A repository's address in any of the forms that git takes, or `[HOST/]OWNER/NAME` where a host is assumed. Names and
  * passwords in an address are dropped.
  */
-export function parseRepository(text: string, assumed: string | null): Repository | null {
+export function parseRepository(text: string, assumed: string | null): GithubRepository | null {
   const url = /^(?:https?|ssh|git|git\+ssh):\/\//.test(text) ? URL.parse(text) : null;
   if (url !== null) {
     const host = url.protocol.startsWith("http") ? url.host : url.hostname;
@@ -130,7 +130,7 @@ export function parseRepository(text: string, assumed: string | null): Repositor
   return named(short[1] ?? assumed, short[2] ?? "");
 }
 
-function named(host: string, path: string): Repository | null {
+function named(host: string, path: string): GithubRepository | null {
   const parts = /^\/?([A-Za-z0-9_][A-Za-z0-9_-]*)\/([A-Za-z0-9._-]+?)(?:\.git)?\/?$/.exec(path);
   const [, owner, repo] = parts ?? [];
   if (owner === undefined || repo === undefined || /^\.+$/.test(repo)) return null;
@@ -143,7 +143,10 @@ function named(host: string, path: string): Repository | null {
  * A token goes only to a host that the user has named themselves: github.com, one that their environment names, or one
  * that they signed in to with the program gh. A remote of a repository alone is nobody's word for it.
  */
-export async function findToken(place: Place, around: Surroundings): Promise<Outcome<Token>> {
+export async function findToken(
+  place: GithubPlace,
+  around: GithubSurroundings,
+): Promise<GithubOutcome<Token>> {
   const { host } = place;
   const isOurs = host === GITHUB || isTenant(host);
   const isGiven = isAddressGiven(around.env);
@@ -160,7 +163,7 @@ export async function findToken(place: Place, around: Surroundings): Promise<Out
   const why = isOurs
     ? `There is no token for ${host}: set GH_TOKEN, or sign in with "gh auth login".`
     : `There is no token for ${host}: set GH_HOST=${host} and GH_ENTERPRISE_TOKEN, or sign in with "gh auth login --hostname ${host}".`;
-  return fail("no-token", why);
+  return githubFailure("no-token", why);
 }
 
 /** What can stand in a header. */
@@ -168,14 +171,14 @@ const TOKEN = /^[\x21-\x7e]+$/;
 const TOKENS = ["GH_TOKEN", "GITHUB_TOKEN"];
 const ENTERPRISE_TOKENS = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
 
-function isNamed({ host, from }: Place, env: Env): boolean {
+function isNamed({ host, from }: GithubPlace, env: Env): boolean {
   return from === "GH_REPO" || env["GH_HOST"] === host || hostOf(env["GITHUB_SERVER_URL"]) === host;
 }
 
 /** null: there is no such program, or nobody is signed in with it. */
 async function askProgram(
   host: string,
-  { env, exec, programs, signal }: Surroundings,
+  { env, exec, programs, signal }: GithubSurroundings,
 ): Promise<string | null> {
   const command = [programs.gh ?? NOT_INSTALLED, "auth", "token", "--hostname", host];
   const seen = { ...childEnv(env, GH_ENV), PATH: programs.path };

@@ -3,11 +3,18 @@ import type { Octokit } from "@octokit/core";
 import type { Clock } from "../../engine/ports.ts";
 import { isObject, own, type Json, type JsonObject, type Path } from "../../flow/json.ts";
 import { fetchWhole } from "./github-fetch.ts";
-import { fail, judge, type Asked, type Failure, type Outcome, type Reply } from "./github-faults.ts";
+import {
+  githubFailure,
+  judgeReply,
+  type GithubRequest,
+  type GithubFailure,
+  type GithubOutcome,
+  type GithubReply,
+} from "./github-faults.ts";
 import { answerIn, faultInGraph } from "./github-graph.ts";
-import type { Place, Token } from "./github-where.ts";
+import type { GithubPlace, Token } from "./github-where.ts";
 
-export type Patience = {
+export type GithubPatience = {
   /** How long one request may take. */
   readonly requestMs: number;
   /** How long one question may wait in all, for limits to end and for troubles to pass. */
@@ -18,17 +25,22 @@ export type Patience = {
   readonly betweenWritesMs: number;
 };
 
-export const PATIENCE: Patience = { requestMs: 30_000, waitMs: 120_000, retries: 3, betweenWritesMs: 1000 };
+export const PATIENCE: GithubPatience = {
+  requestMs: 30_000,
+  waitMs: 120_000,
+  retries: 3,
+  betweenWritesMs: 1000,
+};
 
 export type WireOptions = {
-  readonly place: Place;
+  readonly place: GithubPlace;
   readonly token: Token;
   readonly clock: Clock;
-  readonly patience: Patience;
+  readonly patience: GithubPatience;
 };
 
 /** `route` is a method and a template as GitHub documents it: `GET /repos/{owner}/{repo}/issues`. */
-export type Question = {
+export type GithubQuery = {
   /** What it is about, for the sentence that says what went wrong: `issue 12`. */
   readonly what: string;
   readonly route: string;
@@ -43,12 +55,12 @@ export type Pages<T> = {
   readonly more: boolean;
 };
 
-export type Wire = {
+export type GithubWire = {
   /** The answer may be one from before, if GitHub says that nothing has changed. */
-  readonly read: (question: Question) => Promise<Outcome<Json>>;
+  readonly read: (question: GithubQuery) => Promise<GithubOutcome<Json>>;
   /** Items from all pages, none twice, up to a limit; null leaves one out. */
   readonly readPages: <T extends { readonly key: string }>(
-    question: Question,
+    question: GithubQuery,
     limit: number,
     parse: (item: JsonObject) => T | null,
     how?: {
@@ -56,24 +68,29 @@ export type Wire = {
       /** No page is read after the one that holds such an item. */
       readonly until?: (item: JsonObject) => boolean;
     },
-  ) => Promise<Outcome<Pages<T>>>;
+  ) => Promise<GithubOutcome<Pages<T>>>;
   /** The last items of a list, read from its end, in the order of the list; `until` ends the reading as above. */
   readonly readLast: <T extends { readonly key: string }>(
-    question: Question,
+    question: GithubQuery,
     limit: number,
     parse: (item: JsonObject) => T,
     until?: (item: T) => boolean,
-  ) => Promise<Outcome<Pages<T>>>;
+  ) => Promise<GithubOutcome<Pages<T>>>;
   /** One request; tried again only where GitHub said that it did nothing. */
-  readonly write: (question: Question) => Promise<Outcome<Json>>;
+  readonly write: (question: GithubQuery) => Promise<GithubOutcome<Json>>;
   /** A query that changes nothing; `root` leads to the part of its data that is the answer. */
-  readonly graph: (what: string, query: string, variables: JsonObject, root: Path) => Promise<Outcome<Json>>;
+  readonly graph: (
+    what: string,
+    query: string,
+    variables: JsonObject,
+    root: Path,
+  ) => Promise<GithubOutcome<Json>>;
 };
 
 /** The same for everybody: what is known already, and whose turn it is to write. The signal is each one's own. */
-export function createWire(options: WireOptions): (signal: AbortSignal) => Wire {
+export function createGithubWire(options: WireOptions): (signal: AbortSignal) => GithubWire {
   let octokit: Promise<Octokit> | null = null;
-  /** Whoever never asks GitHub anything never loads its client. */
+  /** Runs that do not use GitHub never load its client. */
   const client = () =>
     (octokit ??= import("@octokit/core").then(({ Octokit }) => new Octokit(clientOptions(options))));
   const shared = { ...options, known: new Map<string, Known>(), inTurn: createTurns(options), client };
@@ -89,13 +106,13 @@ type Shared = WireOptions & {
 function wireFor(
   { place, token, clock, patience, known, inTurn, client }: Shared,
   signal: AbortSignal,
-): Wire {
+): GithubWire {
   const where = `${place.owner}/${place.repo}`;
 
   async function send(
-    { what, route, with: params, accept }: Question,
+    { what, route, with: params, accept }: GithubQuery,
     etag?: string,
-  ): Promise<Reply | Failure> {
+  ): Promise<GithubReply | GithubFailure> {
     const timeout = AbortSignal.timeout(patience.requestMs);
     const headers = {
       "x-github-api-version": API_VERSION,
@@ -109,12 +126,12 @@ function wireFor(
       const reply = replyIn(error);
       if (reply !== null) return reply;
       if (signal.aborted)
-        return fail("network", `The request about ${what} was interrupted: go on with the run.`);
+        return githubFailure("network", `The request about ${what} was interrupted: go on with the run.`);
       if (timeout.aborted) {
         const why = `GitHub did not answer about ${what} within ${patience.requestMs} ms: try again later.`;
-        return fail("timeout", why);
+        return githubFailure("timeout", why);
       }
-      return fail(
+      return githubFailure(
         "network",
         `GitHub was not reached at ${place.api} (${causeOf(error, token)}): try again later.`,
       );
@@ -122,24 +139,24 @@ function wireFor(
   }
 
   /** Goes on until there is an answer, or no more patience. `tries` is for what may be asked twice without harm. */
-  async function ask(question: Question, tries: number, how: How): Promise<Outcome<Reply>> {
-    const asked: Asked = { what: question.what, where, tokenFrom: token.from };
+  async function ask(question: GithubQuery, tries: number, how: How): Promise<GithubOutcome<GithubReply>> {
+    const asked: GithubRequest = { what: question.what, where, tokenFrom: token.from };
     const { budget = { leftMs: patience.waitMs }, inspect = () => null } = how;
     for (let attempt = 1; ; attempt += 1) {
       const reply = await send(question, how.etag);
       const isReply = !("ok" in reply);
       const failure = isReply
-        ? (judge(reply, asked, clock.now()) ?? unreadable(reply, question) ?? inspect(reply))
+        ? (judgeReply(reply, asked, clock.now()) ?? unreadable(reply, question) ?? inspect(reply))
         : reply;
       if (isReply && failure === null) return { ok: true, value: reply };
-      const pause = pauseAfter(failure as Failure, attempt, tries, clock.now());
-      if (pause === null || pause > budget.leftMs || signal.aborted) return failure as Failure;
+      const pause = pauseAfter(failure as GithubFailure, attempt, tries, clock.now());
+      if (pause === null || pause > budget.leftMs || signal.aborted) return failure as GithubFailure;
       budget.leftMs -= pause;
       await clock.sleep(pause, signal);
     }
   }
 
-  async function get(question: Question, budget: Budget): Promise<Outcome<Known>> {
+  async function get(question: GithubQuery, budget: Budget): Promise<GithubOutcome<Known>> {
     const { route, with: params, accept = "" } = question;
     const { url } = (await client()).request.endpoint(route, { ...params });
     const key = `${accept} ${url}`;
@@ -174,7 +191,7 @@ function wireFor(
       const seen = new Set<string>();
       const size = Math.min(limit, PAGE);
       const most = Math.ceil(limit / size) + SPARE_PAGES;
-      let here: Question = { ...question, with: { ...question.with, per_page: size } };
+      let here: GithubQuery = { ...question, with: { ...question.with, per_page: size } };
       for (let page = 1; ; page += 1) {
         const got = await get(here, budget);
         if (!got.ok) return got;
@@ -198,11 +215,11 @@ function wireFor(
     readLast: async (question, limit, parse, until = () => false) => {
       const budget = { leftMs: patience.waitMs };
       const seen = new Set<string>();
-      const at = (url: string | null): Question | null =>
+      const at = (url: string | null): GithubQuery | null =>
         url === null || seen.has(url) || seen.size === MOST_PAGES
           ? null
           : (seen.add(url), { what: question.what, route: `GET ${url}` });
-      let here: Question | null = { ...question, with: { ...question.with, per_page: PAGE } };
+      let here: GithubQuery | null = { ...question, with: { ...question.with, per_page: PAGE } };
       let got = await get(here, budget);
       // A list without a link to its end is followed to it.
       while (got.ok && (here = at(linkIn(got.value, "last") ?? linkIn(got.value, "next"))) !== null)
@@ -236,7 +253,7 @@ function wireFor(
     graph: async (what, query, variables, root) => {
       const question = { what, route: `POST ${place.graph}`, with: { query, variables } };
       const asked = { what, where: place.owner, tokenFrom: token.from };
-      const inspect = (reply: Reply) => faultInGraph(reply, root, asked, clock.now());
+      const inspect = (reply: GithubReply) => faultInGraph(reply, root, asked, clock.now());
       const answer = await ask(question, patience.retries, { inspect });
       return answer.ok ? { ok: true, value: answerIn(answer.value, root) } : answer;
     },
@@ -264,7 +281,7 @@ type How = {
   readonly budget?: Budget;
   readonly etag?: string | undefined;
   /** What is wrong with an answer that looks right. */
-  readonly inspect?: (reply: Reply) => Failure | null;
+  readonly inspect?: (reply: GithubReply) => GithubFailure | null;
 };
 
 function clientOptions({ place, token }: WireOptions): object {
@@ -296,7 +313,12 @@ function createTurns({ clock, patience }: WireOptions) {
 }
 
 /** null: it would not help to ask again. */
-function pauseAfter({ kind, until }: Failure, attempt: number, tries: number, now: number): number | null {
+function pauseAfter(
+  { kind, until }: GithubFailure,
+  attempt: number,
+  tries: number,
+  now: number,
+): number | null {
   // A request that a limit has stopped was not acted on, so it may be made again, whatever it was.
   if (kind === "limited" && until !== undefined) return Math.max(until - now, LEAST_PAUSE_MS);
   const isPassing = kind === "server" || kind === "network" || kind === "unreadable";
@@ -307,9 +329,9 @@ function pauseAfter({ kind, until }: Failure, attempt: number, tries: number, no
 const LEAST_PAUSE_MS = 1000;
 
 /** What was thrown for a status is a reply like any other. */
-function replyIn(error: unknown): Reply | null {
+function replyIn(error: unknown): GithubReply | null {
   if (!(error instanceof Error) || !("response" in error) || !isRecord(error.response)) return null;
-  return error.response as Reply;
+  return error.response as GithubReply;
 }
 
 function isRecord(value: unknown): value is object {
@@ -317,14 +339,14 @@ function isRecord(value: unknown): value is object {
 }
 
 /** JSON that is none comes as text. */
-function unreadable({ status, data }: Reply, question: Question): Failure | null {
+function unreadable({ status, data }: GithubReply, question: GithubQuery): GithubFailure | null {
   const isText = typeof data === "string" && question.accept !== undefined;
   if (status === 304 || status === 204 || isRecord(data) || isText) return null;
   return notWhatWasAsked(question);
 }
 
-function notWhatWasAsked({ what }: Question): Failure {
-  return fail(
+function notWhatWasAsked({ what }: GithubQuery): GithubFailure {
+  return githubFailure(
     "unreadable",
     `What came back about ${what} cannot be read: look whether the address of GitHub is right.`,
   );

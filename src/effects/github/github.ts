@@ -2,29 +2,29 @@
 import type { Clock } from "../../engine/ports.ts";
 import type { Programs } from "../../flow/machine/programs.ts";
 import { createGit, type Git } from "../git/git.ts";
-import type { Outcome } from "./github-faults.ts";
+import type { GithubOutcome } from "./github-faults.ts";
 import { createIssues, type Issues } from "./github-issues.ts";
 import { createProjects, type Projects } from "./github-projects.ts";
 import { createPulls, type Pulls } from "./github-pulls.ts";
-import { map, textIn } from "./github-read.ts";
-import { findPlace, findToken, type Place } from "./github-where.ts";
-import { createWire, PATIENCE, type Patience, type Wire } from "./github-wire.ts";
+import { mapList, textIn } from "./github-read.ts";
+import { findGithubPlace, findToken, type GithubPlace } from "./github-where.ts";
+import { createGithubWire, PATIENCE, type GithubPatience, type GithubWire } from "./github-wire.ts";
 import type { Env, RunProcess } from "../process/process.ts";
 
-export type { Failure, FailureKind, Outcome } from "./github-faults.ts";
+export type { GithubFailure, FailureKind, GithubOutcome } from "./github-faults.ts";
 export type { CloseReason, Comment, Issue, IssueFilter, NewIssue } from "./github-issues.ts";
 export { MOST_BODY } from "./github-issues.ts";
-export type { Project, ProjectItem } from "./github-projects.ts";
-export type { Check, NewPull, Pull, PullFilter } from "./github-pulls.ts";
-export type { Pages, Patience } from "./github-wire.ts";
+export type { GithubProject, ProjectItem } from "./github-projects.ts";
+export type { PullCheck, NewPull, Pull, PullFilter } from "./github-pulls.ts";
+export type { Pages, GithubPatience } from "./github-wire.ts";
 
-export type { Place } from "./github-where.ts";
+export type { GithubPlace } from "./github-where.ts";
 
 /** Only which repository it is: no token is looked for. */
 export async function findRepository(
   options: Pick<GitHubOptions, "env" | "exec" | "programs" | "cwd" | "signal">,
-): Promise<Outcome<Place>> {
-  return await findPlace({ ...options, git: createGit(options) });
+): Promise<GithubOutcome<GithubPlace>> {
+  return await findGithubPlace({ ...options, git: createGit(options) });
 }
 
 export type GitHub = Issues &
@@ -39,7 +39,7 @@ export type GitHub = Issues &
     /** The same, interrupted by another signal. */
     readonly within: (signal: AbortSignal) => GitHub;
     /** Whether it is there and may be seen. */
-    readonly repository: () => Promise<Outcome<{ readonly defaultBranch: string }>>;
+    readonly repository: () => Promise<GithubOutcome<{ readonly defaultBranch: string }>>;
   };
 
 export type GitHubOptions = {
@@ -53,8 +53,8 @@ export type GitHubOptions = {
   readonly clock: Clock;
   readonly git?: Git;
   /** Which repository it is, where that was found out before. */
-  readonly place?: Outcome<Place>;
-  readonly patience?: Partial<Patience>;
+  readonly place?: GithubOutcome<GithubPlace>;
+  readonly patience?: Partial<GithubPatience>;
   /** Hears the token before it is used, so that it can be kept out of everything that is written or shown. */
   readonly onToken?: (value: string) => void;
 };
@@ -66,25 +66,25 @@ export type GitHubOptions = {
  *     if (!github.ok) return github.why;
  *     const issue = await github.value.issue(12);
  */
-export async function openGitHub(options: GitHubOptions): Promise<Outcome<GitHub>> {
+export async function openGitHub(options: GitHubOptions): Promise<GithubOutcome<GitHub>> {
   const { env, exec, programs, cwd, signal, clock } = options;
   const git = options.git ?? createGit({ env, programs, exec, signal });
   const around = { env, git, programs, exec, cwd, signal };
-  const found = options.place ?? (await findPlace(around));
+  const found = options.place ?? (await findGithubPlace(around));
   if (!found.ok) return found;
   const place = found.value;
   const token = await findToken(place, around);
   if (!token.ok) return token;
   options.onToken?.(token.value.value);
   const patience = { ...PATIENCE, ...options.patience };
-  const wireFor = createWire({ place, token: token.value, clock, patience });
+  const wireFor = createGithubWire({ place, token: token.value, clock, patience });
   return { ok: true, value: speak(place, token.value.from, wireFor, signal) };
 }
 
 function speak(
-  place: Place,
+  place: GithubPlace,
   tokenFrom: string,
-  wireFor: (signal: AbortSignal) => Wire,
+  wireFor: (signal: AbortSignal) => GithubWire,
   signal: AbortSignal,
 ): GitHub {
   const { host, owner, repo } = place;
@@ -98,7 +98,9 @@ function speak(
     within: (other) => speak(place, tokenFrom, wireFor, other),
     repository: async () => {
       const question = { what: "repository", route: "GET /repos/{owner}/{repo}", with: { owner, repo } };
-      return map(await wire.read(question), (json) => ({ defaultBranch: textIn(json, "default_branch") }));
+      return mapList(await wire.read(question), (json) => ({
+        defaultBranch: textIn(json, "default_branch"),
+      }));
     },
     ...createIssues(wire, place),
     ...createPulls(wire, place),

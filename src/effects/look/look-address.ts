@@ -2,7 +2,7 @@
 import type { Sight } from "../../flow/event.ts";
 import type { Resource } from "../../flow/flow.ts";
 import { isObject, own, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
-import { fillIn } from "../actions/arguments.ts";
+import { fillArgument } from "../actions/arguments.ts";
 
 /** Whatever goes wrong, the state was not seen, and so it is not the one that is wanted. */
 export async function lookAtAddress(
@@ -11,7 +11,7 @@ export async function lookAtAddress(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Sight> {
-  const filled = fillIn(template, args, encodeSegment);
+  const filled = fillArgument(template, args, encodeSegment);
   if (filled.kind === "unresolved") return { met: false, what: filled.why };
   const url = filled.text;
   const timeout = AbortSignal.timeout(timeoutMs);

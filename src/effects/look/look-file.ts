@@ -4,7 +4,7 @@ import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import type { Sight } from "../../flow/event.ts";
 import type { FileState, Resource } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
-import { fillIn } from "../actions/arguments.ts";
+import { fillArgument } from "../actions/arguments.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
 import { openToRead, reasonOf } from "../grounded.ts";
 import { matchesPattern } from "../checks/match-pattern.ts";
@@ -15,7 +15,7 @@ export async function lookAtFile(
   { cwd, ground }: { readonly cwd: string; readonly ground?: Grounded },
   signal: AbortSignal,
 ): Promise<Sight> {
-  const filled = fillIn(template, args, (text) => text);
+  const filled = fillArgument(template, args, (text) => text);
   if (filled.kind === "unresolved") return { met: false, what: filled.why };
   const path = filled.text;
   try {

@@ -2,7 +2,7 @@
 import type { Sight } from "../../flow/event.ts";
 import type { Resource } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
-import type { GitHub, Issue, Outcome, ProjectItem } from "../github/github.ts";
+import type { GitHub, Issue, GithubOutcome, ProjectItem } from "../github/github.ts";
 
 type OnGitHub = Extract<Resource, { kind: "github-issue" | "github-project" }>;
 
@@ -52,7 +52,7 @@ async function lookAtItem(project: number, issue: number, want: Json, github: Gi
   });
 }
 
-function told<T>(outcome: Outcome<T>, what: string, see: (value: T) => Sight): Sight {
+function told<T>(outcome: GithubOutcome<T>, what: string, see: (value: T) => Sight): Sight {
   return outcome.ok ? see(outcome.value) : notLookedAt(what, outcome.why);
 }
 

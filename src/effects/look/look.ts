@@ -4,8 +4,8 @@ import type { Outside, Watch } from "../../engine/ports.ts";
 import type { Sight } from "../../flow/event.ts";
 import type { Resource } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
-import { clip } from "../process/capture.ts";
-import type { GitHub, Outcome } from "../github/github.ts";
+import { clipCaptured } from "../process/capture.ts";
+import type { GitHub, GithubOutcome } from "../github/github.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
 import type { ModuleHost, ModuleHostOptions } from "../modules/module-host.ts";
 import type { Env } from "../process/process.ts";
@@ -23,7 +23,7 @@ export type WatchOptions = {
   readonly confine?: ModuleHostOptions["confine"];
   /** How long an address may take to answer. */
   readonly timeoutMs?: number;
-  readonly github: () => Promise<Outcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GitHub>>;
   /** Hears what the user should know of, although the run goes on. */
   readonly onWarning?: (text: string) => void;
 };
@@ -99,7 +99,7 @@ const TIMEOUT_MS = 10_000;
 
 /** What was seen is recorded at every visit. */
 function short({ met, what }: Sight): Sight {
-  return { met, what: clip(what, MOST_WORDS) };
+  return { met, what: clipCaptured(what, MOST_WORDS) };
 }
 
 const MOST_WORDS = 2000;

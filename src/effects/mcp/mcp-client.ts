@@ -2,7 +2,7 @@
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { isObject, type JsonObject } from "../../flow/json.ts";
 import { createProcessTransport, type Program, type Transport } from "./mcp-process.ts";
-import { readResult, readTools, type ListedTool, type Told } from "./mcp-read.ts";
+import { readResult, readTools, type ListedTool, type McpContent } from "./mcp-read.ts";
 
 /** What we use of `@modelcontextprotocol/client`. */
 export type McpSdk = {
@@ -44,7 +44,7 @@ export type OpenServer = {
   /** What a person should know of what it offers. */
   readonly notes: readonly string[];
   /** Never rejects, unless the signal is aborted. */
-  readonly call: (tool: string, input: JsonObject, signal: AbortSignal) => Promise<Told>;
+  readonly call: (tool: string, input: JsonObject, signal: AbortSignal) => Promise<McpContent>;
   readonly close: () => Promise<void>;
 };
 
@@ -66,12 +66,12 @@ export async function openServer(options: ServerOptions): Promise<OpenServer> {
     if (restarts >= MOST_RESTARTS) throw new Error("it ended again, and is not started a third time");
     restarts += 1;
     current = connect(options);
-    // Whoever comes next must meet the same failure, and nobody need be there to hear of it.
+    // Later callers must get the same failure, even if no one awaits it now.
     current.catch(() => undefined);
     return await current;
   }
 
-  async function ask(tool: string, input: JsonObject, signal: AbortSignal): Promise<Told> {
+  async function ask(tool: string, input: JsonObject, signal: AbortSignal): Promise<McpContent> {
     try {
       const { request } = await connected();
       const params = { name: tool, arguments: input };
@@ -147,7 +147,7 @@ async function connect({ sdk, where, signal, startMs = START_MS }: ServerOptions
 
 /**
  * Nobody is sent elsewhere with what was meant for one address, and no answer is without end. `broken` hears when an
- * answer was not given to its end: whoever waits for it would wait in vain.
+ * answer was not given to its end: a caller would wait for it in vain.
  */
 function httpTransport(sdk: McpSdk, { url, headers }: Address, broken: () => void): Transport {
   const capped = async (address: string | URL, init?: RequestInit) => {

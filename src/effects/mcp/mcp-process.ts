@@ -11,7 +11,7 @@ import { stdioOf } from "../process/descriptors.ts";
 import { guard, unguard, type Env } from "../process/process.ts";
 import { endTree, MARKS, newMark } from "../process/tree.ts";
 
-/** A line to a server, as the client package takes it: whoever connects puts the `on…` in. */
+/** A line to a server, as the client package takes it: the client sets the `on…` callbacks. */
 export type Transport = {
   onmessage?: (message: JsonObject) => void;
   onclose?: () => void;

@@ -128,10 +128,10 @@ function withoutElsewhere(value: Json, depth: number): Json | undefined {
   return Object.fromEntries(kept);
 }
 
-export type Told = { readonly kind: "done" | "failed"; readonly content: string };
+export type McpContent = { readonly kind: "done" | "failed"; readonly content: string };
 
 /** The text of a result, that of resources in it too; what is not text is named. */
-export function readResult(result: unknown): Told {
+export function readResult(result: unknown): McpContent {
   if (!isObject(result)) return { kind: "failed", content: "The server gave no result." };
   const content = own(result, "content");
   const parts = Array.isArray(content) ? (content as readonly Json[]).slice(0, MOST_PARTS).map(partText) : [];

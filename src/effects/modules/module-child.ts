@@ -53,7 +53,7 @@ async function answer({ path, args, mutable }) {
     if (json.length > mostResult) throw new Error("it is longer than " + mostResult + " characters");
     return { kind: "gave", json };
   } catch (error) {
-    const message = "What " + path.join(".") + " gave is no JSON: " + error.message;
+    const message = "The result of " + path.join(".") + " is not JSON: " + error.message;
     return { kind: "threw", code: "HOOK_RESULT_INVALID", message: message.slice(0, 4000) };
   }
 }

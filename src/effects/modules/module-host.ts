@@ -12,7 +12,7 @@ import { createCapture, type Capture } from "../process/capture.ts";
 import { stdioOf } from "../process/descriptors.ts";
 import { CHILD_SOURCE } from "./module-child.ts";
 import { childEnv, guard, unguard, type Env } from "../process/process.ts";
-import { endTree, MARKS, newMark, type Tree } from "../process/tree.ts";
+import { endTree, MARKS, newMark, type ProcessTree } from "../process/tree.ts";
 
 export type ModuleHostOptions = {
   /** Its full path. */
@@ -175,7 +175,7 @@ type Supervision = {
 /** The process keeps nobody alive, and whatever it prints is kept only in case that it crashes. */
 function supervise(
   child: ChildProcess,
-  tree: Tree,
+  tree: ProcessTree,
   file: string,
   { ended, settle, isWrapped }: Supervision,
 ): Running {
@@ -246,7 +246,7 @@ function supervise(
     settle();
     return last;
   })();
-  // It is heard by whoever waits for the end; there may be nobody.
+  // The code that waits for the end, if any, receives it.
   gone.catch(() => undefined);
 
   return {

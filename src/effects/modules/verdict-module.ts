@@ -17,7 +17,7 @@ export const VERDICT_ADAPTER = String.raw`(module) => {
   };
   return {
     isFinished: async (definition, args, summary) => {
-      if (typeof module.default !== "function") wrong("AC-VERDICT-006", "Its default export is no function.");
+      if (typeof module.default !== "function") wrong("AC-VERDICT-006", "Its default export is not a function.");
       const made = handler ?? (await module.default(definition, args, summary));
       if (made === null || typeof made !== "object") return told(made, "");
       if (typeof made.isFinished !== "function") return told(made.finished, made.reason);

@@ -54,7 +54,7 @@ export function createCapture(
 }
 
 /** The text itself when it is short enough, else its head and tail. */
-export function clip(text: string, limit: number): string {
+export function clipCaptured(text: string, limit: number): string {
   const capture = createCapture(limit);
   capture.write(Buffer.from(text));
   return capture.text();

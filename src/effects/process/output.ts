@@ -7,7 +7,7 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Json } from "../../flow/json.ts";
 import { isObject } from "../../flow/json.ts";
-import { clip } from "./capture.ts";
+import { clipCaptured } from "./capture.ts";
 
 export type CommandOutput = {
   readonly stdout: string;
@@ -16,10 +16,10 @@ export type CommandOutput = {
 };
 
 /** One tool's way of printing its findings. */
-export type Way<T> = (lines: readonly string[]) => readonly T[];
+export type OutputPath<T> = (lines: readonly string[]) => readonly T[];
 
 /** Tools of one kind print each in their own way; the first way that finds something is the right one. */
-export function firstFound<T>(ways: readonly Way<T>[], lines: readonly string[]): readonly T[] {
+export function firstFound<T>(ways: readonly OutputPath<T>[], lines: readonly string[]): readonly T[] {
   for (const way of ways) {
     const found = way(lines);
     if (found.length > 0) return found;
@@ -109,9 +109,9 @@ const MAX_FOUND = 50;
 const MAX_TEXT = 1_000;
 
 /** Findings as they go into a prompt: not too many, none too long. */
-export function bounded(value: Json): Json {
-  if (typeof value === "string") return clip(value, MAX_TEXT);
-  if (Array.isArray(value)) return value.slice(0, MAX_FOUND).map((member: Json) => bounded(member));
+export function boundedOutput(value: Json): Json {
+  if (typeof value === "string") return clipCaptured(value, MAX_TEXT);
+  if (Array.isArray(value)) return value.slice(0, MAX_FOUND).map((member: Json) => boundedOutput(member));
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, bounded(member)]));
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, boundedOutput(member)]));
 }

@@ -22,7 +22,7 @@ export type ShellOptions = {
   readonly git?: string | null;
 };
 
-/** After an abort both verbs still settle with a value that says so; it is no result, and not to be recorded as one. */
+/** After an abort both verbs still settle with a value that says so; it is not a result and must not be recorded as one. */
 export function createShell({ cwd, env, allow, exec, ground, git = null }: ShellOptions): Shell {
   /** Looked at when a check runs: most runs have none. */
   const place = () => ({ cwd, env: childEnv(env, allow), exec, git });

@@ -10,7 +10,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** `mark` is null where nobody can have left the group. */
-export type Tree = { readonly leader: number; readonly mark: string | null };
+export type ProcessTree = { readonly leader: number; readonly mark: string | null };
 
 /** The variable that carries the marks: this command's, after those of the commands it runs inside of. */
 export const MARKS = "LOCKSTEP_TREE";
@@ -20,7 +20,7 @@ export function newMark(): string {
 }
 
 /** Waits `patienceMs` for the tree to be gone, then asks it to end, then forces it. */
-export async function endTree(tree: Tree, patienceMs: number, graceMs: number): Promise<void> {
+export async function endTree(tree: ProcessTree, patienceMs: number, graceMs: number): Promise<void> {
   if (await isGone(tree, patienceMs)) return;
   signalTree(tree, "SIGTERM");
   if (await isGone(tree, graceMs)) return;
@@ -44,7 +44,7 @@ export async function isNamespaceGone(first: number | null, withinMs: number): P
 
 const NAMESPACE_POLL_MS = 1;
 
-/** At once and without looking back, for whoever has no time left. Without a mark only the group is known. */
+/** At once and without waiting, for a process that has no time left. Without a mark only the group is known. */
 export function killTree(leader: number, mark: string | null): void {
   if (mark !== null) signalTree({ leader, mark }, "SIGKILL");
   else send(-leader, "SIGKILL");
@@ -67,10 +67,10 @@ export async function endMarked(
 const NO_GROUP = 2 ** 30;
 
 /** One process, and not another one that got its number later. */
-export type Known = { readonly pid: number; readonly since: string };
+export type KnownProcess = { readonly pid: number; readonly since: string };
 
 /** What a process has started, and what that has started; nothing where the system has no /proc. */
-export function descendantsOf(leader: number): readonly Known[] {
+export function descendantsOf(leader: number): readonly KnownProcess[] {
   const all = (runningPids() ?? []).map((pid) => ({ pid, stat: statOf(pid) }));
   const found = new Set([leader]);
   for (let size = 0; size !== found.size;) {
@@ -82,7 +82,7 @@ export function descendantsOf(leader: number): readonly Known[] {
 }
 
 /** Those that left their group and wiped their environment are known by their parents only, as long as these live. */
-export async function endProcesses(known: readonly Known[]): Promise<void> {
+export async function endProcesses(known: readonly KnownProcess[]): Promise<void> {
   const living = () => known.filter(({ pid, since }) => isLiving(pid) && statOf(pid).since === since);
   for (let round = 0; round < KILL_ROUNDS && living().length > 0; round += 1) {
     // Those whose input has ended are about to end.
@@ -144,7 +144,7 @@ function folderOf(pid: number): string | null {
   }
 }
 
-async function isGone(tree: Tree, withinMs: number): Promise<boolean> {
+async function isGone(tree: ProcessTree, withinMs: number): Promise<boolean> {
   for (let waited = 0; ; waited += POLL_MS) {
     if (targets(tree).length === 0) return true;
     if (waited >= withinMs) return false;
@@ -152,12 +152,12 @@ async function isGone(tree: Tree, withinMs: number): Promise<boolean> {
   }
 }
 
-function signalTree(tree: Tree, signal: NodeJS.Signals): void {
+function signalTree(tree: ProcessTree, signal: NodeJS.Signals): void {
   for (const target of targets(tree)) send(target, signal);
 }
 
 /** What `kill` has to be called with: the group as a whole, and each process that carries the mark. */
-function targets({ leader, mark }: Tree): readonly number[] {
+function targets({ leader, mark }: ProcessTree): readonly number[] {
   const group = send(-leader, 0);
   if (!group && mark === null) return [];
   const pids = runningPids();

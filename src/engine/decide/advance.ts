@@ -65,7 +65,7 @@ export function edgeTaken({ deeds, lane: { step, visit } }: Here, label: Label, 
   deeds?.push({ kind: "followed", step, visit, label, choices: [], move, why: null, stop: null });
 }
 
-/** While something is being mended, a stop rule without checks of its own has nothing to tell that it is mended. */
+/** While something is being fixed, a stop rule without checks of its own cannot know that it is fixed. */
 export function mayStop({ flow, state, step }: Pick<Here, "flow" | "state" | "step">): boolean {
   if (flow.stop.kind === "end" || step.aside !== undefined || state.fork !== null) return false;
   return !state.mending || flow.stopGuard !== undefined;

@@ -51,7 +51,7 @@ const MOST_REPAIRED = 65_536;
 
 /**
  * The JSON object in a text: the whole text, else the last fenced block, else the last balanced pair of braces.
- * A candidate is mended only where that cannot change its meaning; a truncated one is never completed.
+ * A candidate is repaired only where that cannot change its meaning; a truncated one is never completed.
  */
 export async function extractObject(text: string): Promise<JsonObject | undefined> {
   for (const candidate of candidates(text)) {

@@ -243,7 +243,7 @@ function unaskable(here: Here, code: string, why: string): State {
 
 const RETRIES = 4;
 const LONGEST_WAIT_MS = 60_000;
-/** A provider that wants more patience than this gets it from whoever resumes the run, not from a process that sleeps. */
+/** A provider that wants more patience than this gets it when the run is resumed, not from a sleeping process. */
 const LONGEST_ASKED_MS = 5 * 60_000;
 const FAULT_CODES = {
   auth: "BACKEND_UNAVAILABLE",

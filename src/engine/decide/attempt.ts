@@ -26,12 +26,12 @@ export function at({ step, lane }: Here): {
   readonly stage: StageLane;
   readonly rules: NonNullable<Step["stage"]>;
 } {
-  if (step.stage === undefined) throw new Error(`Step "${step.id}" is no stage`);
+  if (step.stage === undefined) throw new Error(`Step "${step.id}" is not a stage`);
   return { stage: stageOf(lane), rules: step.stage };
 }
 
 function stageOf(lane: Lane): StageLane {
-  if (lane.stage === null) throw new Error(`Step "${lane.step}" is no stage`);
+  if (lane.stage === null) throw new Error(`Step "${lane.step}" is not a stage`);
   return lane.stage;
 }
 
@@ -64,7 +64,7 @@ export function hookCommand(here: Here, hook: HookName): StepCommand {
   return { type: "hook", step, visit, attempt: 1, hook, input };
 }
 
-/** What became of the present attempt. */
+/** The outcome of the current attempt. */
 export function judged(
   { deeds, lane: { step, visit, stage } }: Here,
   verdict: (Deed & { kind: "judged" })["verdict"],

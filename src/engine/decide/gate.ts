@@ -109,7 +109,7 @@ function nameLabel(
   }
   if (decide.fallback === undefined) return null;
   notes.push(
-    `[StepFlow][SpecViolation] ${show(found)} is no allowed intent; fallbackIntent "${decide.fallback}" taken`,
+    `[StepFlow][SpecViolation] ${show(found)} is not an allowed intent; fallbackIntent "${decide.fallback}" taken`,
   );
   return { label: decide.fallback, by: "fallback" };
 }

@@ -11,7 +11,7 @@ import { doNext, end, fail, led, withLanes, type Deciding, type Here } from "./v
 
 type Asking = Command & { type: "question" };
 
-/** The question is in the journal: now it can be answered, by whoever comes. */
+/** The question is in the journal: now it can be answered. */
 export function asked(here: Here, question: Question, ruled: readonly Ruling[] | undefined): State {
   const { step, visit, command } = here.lane;
   const after = command.type === "question" ? command.next : command;

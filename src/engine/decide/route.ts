@@ -68,7 +68,7 @@ function select(
         ? `"${target.slice(0, 80)}"`
         : absent
           ? "nowhere"
-          : "something that is no name";
+          : "a value that is not a name";
     return { kind: "none", why: messages.badJump(step.id, found), choices };
   }
   // An edge counts as a whole: deeper in it a counted move is an ordinary one.

@@ -46,7 +46,7 @@ export type State = {
   readonly allowed: readonly string[];
   /** What each step did last, and how often in a row; absent: nobody watches that. */
   readonly repeated?: { readonly [step: StepId]: { readonly key: string; readonly times: number } };
-  /** Something went wrong that the flow is still mending, so reaching a count is not yet success. */
+  /** Something went wrong that the flow is still fixing, so reaching a count is not yet success. */
   readonly mending: boolean;
   readonly usage: Usage;
   /** The newest answer, for the summary that the next prompt may show. */
@@ -125,7 +125,7 @@ export type Lane = {
     readonly over?: string;
   } | null;
   readonly command: StepCommand;
-  /** null: the step is no stage. */
+  /** null: the step is not a stage. */
   readonly stage: StageLane | null;
 };
 

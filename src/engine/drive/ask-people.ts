@@ -80,7 +80,7 @@ export type Within = Pick<RunRequest, "gate" | "call"> & {
   readonly broken: () => RunnerError | null;
 };
 
-/** Its query cannot wait: whoever is there is asked, and else nobody. `judged` hears what was allowed and what was not. */
+/** Its query cannot wait: only a person who is present is asked. `judged` is called with every decision. */
 export function gateOf(
   state: State,
   step: Step,

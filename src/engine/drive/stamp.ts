@@ -16,7 +16,7 @@ export function createStamp({ steady }: Clock, from: number | null): (at: number
   if (steady === undefined) return () => 0;
   let ahead = from === null ? null : from - steady();
   return (at) => {
-    // Asked for each entry: a clock that is set back by as long as a step took looks as if no time had passed.
+    // Asked for each entry: a system clock that was set back by the length of a step looks as if no time had passed.
     const now = at - steady();
     const moved = now - (ahead ??= now);
     if (Math.abs(moved) < NOTICEABLE_MS) return 0;

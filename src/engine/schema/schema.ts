@@ -66,7 +66,7 @@ function timesJudged(schema: JsonSchema): number {
 const judged = new WeakMap<JsonSchema, number>();
 const ENOUGH = 16;
 
-/** The same, but of all that is wrong and not only of what was met first: for a model that has to mend it in one go. */
+/** The same, with all errors and not only the first: for a model that has to fix them in one go. */
 export function everyFault(schema: JsonSchema, value: Json): readonly string[] {
   if (!isCheap(schema, value)) return TOO_MUCH;
   return judge(thorough.get(schema) ?? compile(schema, true), value, MOST_FAULTS);

@@ -68,7 +68,7 @@ export function strangersIn(text: string): readonly Stranger[] {
   return [...text.matchAll(TOKEN)].map(readToken).filter((token) => token.kind === "stranger");
 }
 
-/** `parsed.items[0].name` → its segments; null when it is no path. */
+/** `parsed.items[0].name` → its segments; null when it is not a path. */
 export function parseFieldPath(text: string): Path | null {
   return WHOLE_PATH.test(text) ? text.match(SEGMENT)! : null;
 }

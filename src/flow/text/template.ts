@@ -1,4 +1,6 @@
 /** Prompt templates: `{uv-name}` and `{input_text}`. One pass; what a value holds is never expanded again. */
+import type { Flow } from "../flow.ts";
+import { own } from "../json.ts";
 
 /** Text and variable names in turn: even places are text. */
 export type Template = readonly string[];
@@ -45,4 +47,31 @@ export function renderTemplate(
     text += value + template[place + 1]!;
   }
   return { kind: "text", text };
+}
+
+/** The names in `{uv-name}`, each once. */
+export function placeholders(text: string): readonly string[] {
+  return [...placeholderPlaces(text).keys()];
+}
+
+/** The names in `{uv-name}`, and where each is read first. */
+export function placeholderPlaces(text: string): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  for (const { index, 1: name = "" } of text.matchAll(/\{uv-([A-Za-z0-9_-]+)\}/g))
+    if (!places.has(name)) places.set(name, index);
+  return places;
+}
+
+/** The names that a prompt reads, by itself and through the sections in it. */
+export function namesRead({ sections }: Pick<Flow, "sections">, text: string): readonly string[] {
+  const names = placeholders(text);
+  if (sections === undefined) return names;
+  const through = names.flatMap((name) => placeholders(own(sections, name)?.text ?? ""));
+  return [...new Set([...names, ...through])];
+}
+
+/** Whether what was piped in is part of the prompt. */
+export function readsInput({ sections }: Pick<Flow, "sections">, text: string): boolean {
+  const isIn = (words: string) => words.includes(`{${INPUT_TEXT}}`) || words.includes(`{uv-${INPUT_TEXT}}`);
+  return isIn(text) || placeholders(text).some((name) => isIn(own(sections ?? {}, name)?.text ?? ""));
 }

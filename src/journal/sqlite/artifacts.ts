@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { artifactDamaged, codeOf, unavailable } from "../errors.ts";
+import { artifactDamaged, journalErrorCode, unavailable } from "../errors.ts";
 import { fileInside, inside } from "./inside.ts";
 
 /** In characters of JSON. What is longer is kept in a file. */
@@ -86,7 +86,7 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
         if (lstatSync(file).size !== Number(size)) throw artifactDamaged(file, run, seq, "was changed");
         bytes = readFileSync(file);
       } catch (cause) {
-        if (codeOf(cause) === "ENOENT") throw artifactDamaged(file, run, seq, "is gone");
+        if (journalErrorCode(cause) === "ENOENT") throw artifactDamaged(file, run, seq, "is gone");
         throw unavailable(file, cause);
       }
       if (createHash("sha256").update(bytes).digest("hex") !== digest)
@@ -111,7 +111,7 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
   };
 }
 
-/** Under its name there is only ever a whole file, whoever else writes the same one at this moment. */
+/** Under its name there is only ever a whole file, even if another process writes the same one at this moment. */
 function writeWhole(file: string, suffix: string, bytes: Buffer): void {
   const half = file + suffix;
   try {
@@ -145,7 +145,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch (cause) {
-    if (codeOf(cause) === "ENOENT") return [];
+    if (journalErrorCode(cause) === "ENOENT") return [];
     throw cause;
   }
 }

@@ -19,7 +19,7 @@ export type JournalFault = {
   readonly detail: string;
 };
 
-export type Checked = {
+export type CheckedJournal = {
   readonly faults: readonly JournalFault[];
   readonly runs: readonly string[];
   readonly counts: {
@@ -33,7 +33,7 @@ export type Checked = {
 };
 
 /** null: there is no journal. Throws STATE_UNSAFE where links are in the folder. */
-export function checkJournal(directory: string): Checked | null {
+export function checkJournal(directory: string): CheckedJournal | null {
   const file = fileInside(directory, "runs.db");
   if (!existsSync(file)) return null;
   const faults: JournalFault[] = [];

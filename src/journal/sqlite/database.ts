@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import {
-  codeOf,
+  journalErrorCode,
   fileGone,
   emptyFile,
   notAJournal,
@@ -204,7 +204,7 @@ function makeFile(directory: string, file: string): void {
     // Only ever a new file: closing a second descriptor of an open database would drop this process's locks on it.
     closeSync(openSync(file, "wx", 0o600));
   } catch (cause) {
-    if (codeOf(cause) !== "EEXIST") throw cause;
+    if (journalErrorCode(cause) !== "EEXIST") throw cause;
   }
 }
 
@@ -241,7 +241,7 @@ function look(db: DatabaseSync): Looks {
     .get() as Looks;
 }
 
-/** Other processes may be doing the same at this moment: whoever comes later finds it done. */
+/** Other processes may be doing the same at this moment: a later one finds it done. */
 function makeTables(db: DatabaseSync): void {
   db.exec("PRAGMA auto_vacuum = INCREMENTAL");
   turnToWal(db, 10);
@@ -268,7 +268,7 @@ function turnToWal(db: DatabaseSync, tries: number): void {
   try {
     db.exec("PRAGMA journal_mode = WAL");
   } catch (cause) {
-    if (codeOf(cause) !== SQLITE.BUSY || tries === 1) throw cause;
+    if (journalErrorCode(cause) !== SQLITE.BUSY || tries === 1) throw cause;
     db.exec("BEGIN IMMEDIATE; COMMIT");
     turnToWal(db, tries - 1);
   }

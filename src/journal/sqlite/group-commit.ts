@@ -1,6 +1,6 @@
 /** One transaction for everything that is offered within one turn of the event loop. */
 import type { DatabaseSync } from "node:sqlite";
-import { codeOf } from "../errors.ts";
+import { journalErrorCode } from "../errors.ts";
 
 export type GroupCommit = {
   /**
@@ -76,7 +76,7 @@ function perform(offer: Offer): void {
   try {
     offer.result = offer.work();
   } catch (error) {
-    if (typeof codeOf(error) === "number") throw error;
+    if (typeof journalErrorCode(error) === "number") throw error;
     offer.refusal = { error };
   }
 }

@@ -9,7 +9,7 @@ import { entrySum, flowSum, runSum } from "./checksum.ts";
 import { openDatabase } from "./database.ts";
 import {
   closed,
-  codeOf,
+  journalErrorCode,
   entryDamaged,
   entryMissing,
   flowDamaged,
@@ -36,7 +36,7 @@ export type SqliteJournalOptions = {
   readonly now: () => number;
   /** Names the lock file; new for every journal that is opened. */
   readonly ownerId: string;
-  /** Shown to whoever finds a run taken. */
+  /** Shown to a process that finds a run taken. */
   readonly pid: number;
   /** The journal is only read; whatever would write to it is rejected with this error. It must exist. */
   readonly refuseWrites?: () => Error;
@@ -139,7 +139,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     try {
       return sql.read.all(id, afterSeq, limit) as unknown as readonly EventRecord[];
     } catch (cause) {
-      if (codeOf(cause) !== SQLITE.CORRUPT) throw cause;
+      if (journalErrorCode(cause) !== SQLITE.CORRUPT) throw cause;
       let read = 0;
       try {
         for (const _ of sql.read.iterate(id, afterSeq, limit)) read += 1;
@@ -158,7 +158,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     try {
       return sql.lists[which].whole.all(...values) as unknown as readonly ListRecord[];
     } catch (cause) {
-      if (codeOf(cause) !== SQLITE.CORRUPT) throw cause;
+      if (journalErrorCode(cause) !== SQLITE.CORRUPT) throw cause;
       return (sql.lists[which].bare.all(...values) as unknown as readonly ListRecord[]).map((row) => {
         try {
           const [whole] = sql.lists.listKey.whole.all(null, NEWEST, null, row[0]);
@@ -453,7 +453,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       commits.flush();
       try {
         if (db.isTransaction) attempt(() => db.exec("ROLLBACK"));
-        // Our lock goes first: that alone frees the runs. Having it written down as well is a courtesy to whoever looks,
+        // Our lock goes first: that alone frees the runs. Having it written down as well is a courtesy to readers,
         // and a disk that refuses it takes nothing away.
         if (!owners.leave()) return;
         attempt(() => sql.releaseAll.run(ownerId));

@@ -121,7 +121,7 @@ export function settingsOf(
   };
 }
 
-/** Whoever writes the group wants log files; they are written below the project and nowhere else. */
+/** If the group is set, log files are written, always below the project. */
 function isLogged(directory: string, document: Document): boolean {
   return isWritten(document, ["runner", "logging"]) && !escapesProject(joinPath("", directory));
 }

@@ -131,7 +131,7 @@ export const AGENT = group("An agent and how it runs.", {
       boundaries: BOUNDARIES,
       mcpServers: MCP_SERVERS,
       limits: group("What a run may spend.", LIMIT_FIELDS),
-      ifInterrupted: { ...IF_INTERRUPTED, usual: "retry" } as typeof IF_INTERRUPTED,
+      ifInterrupted: { ...IF_INTERRUPTED, usual: "retry" },
       questions: QUESTIONS,
       watch: WATCH,
       integrations: group("Other services.", { github: GITHUB }),

@@ -24,7 +24,7 @@ export function loadVerdict(agent: AgentSource, reader: Reader, world: VerdictWo
   return { type, stop, limits: { visits }, criteria };
 }
 
-/** A count that is reached while checks fail leaves room to mend what they found. */
+/** A count that is reached while checks fail leaves room to fix what they found. */
 export function limitsWith({ stop, limits }: Verdict, guard: Guard | undefined): FlowLimits {
   if (stop.kind !== "visits" || guard?.onFailure !== "retry") return limits;
   return { visits: stop.count + guard.maxFailures - 1 };

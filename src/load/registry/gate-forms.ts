@@ -12,7 +12,7 @@ export type GateForm = {
   readonly ending: Intent;
   /** How an author gets a flow to its end, for fix hints. */
   readonly howToEnd: string;
-  /** null: an entry of the registry that is no step of the flow. */
+  /** null: an entry of the registry that is not a step of the flow. */
   readonly kindOf: (id: StepId, source: StepSource) => StepKind | null;
   /** Whether this intent of a step ends the flow, whatever target is written for it. */
   readonly ends: (id: StepId, intent: string, rule: TransitionSource | undefined) => boolean;

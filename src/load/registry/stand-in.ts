@@ -1,11 +1,12 @@
 /** What is said when a prompt file is nowhere to be found, and whether anything may be. */
 import type { Prompt, StepId, StepKind } from "../../flow/flow.ts";
-import { readPath } from "../../flow/json.ts";
+import { isObject, readPath, type Json, type JsonObject } from "../../flow/json.ts";
 import { isWritten } from "../text/document.ts";
 import { FALLBACKS } from "./fallbacks.ts";
 import type { StepSource } from "./registry-shape.ts";
 import type { Sources } from "./registry.ts";
-import { placeholders, runtimeNames } from "./variables.ts";
+import { RUNTIME_NAMES } from "../../flow/reads.ts";
+import { placeholders } from "../../flow/text/template.ts";
 import { signalValues, verdictWords, type Words } from "./verdict-prompts.ts";
 
 /** A built-in prompt in place of one that was not found, or that one as it is. */
@@ -86,11 +87,26 @@ function suppliedNames({ agent, agentDocument }: Sources): readonly string[] {
   const parameters = [...agent.parameters]
     .filter(([, { required, default: value }]) => required || value !== undefined)
     .map(([name]) => name);
+  // Whatever the verdict type: what its configuration holds can be told.
+  const has = (key: string) =>
+    verdictSettings(agentDocument.value).some((config) => Object.hasOwn(config, key));
+  const ofVerdict = [
+    ...(has("verdictKeyword") ? ["completion_keyword"] : []),
+    ...(has("maxChecks") ? ["max_checks"] : []),
+  ];
   const labels = [...agent.runner.integrations.github.labels.rest.keys()].map((key) => `label_${key}`);
-  return [...runtimeNames(agentDocument.value), ...parameters, ...labels];
+  return [...RUNTIME_NAMES, ...ofVerdict, ...parameters, ...labels];
 }
 
-/** A place that was refused, or a file that cannot be read, is no missing file: nothing stands in for it. */
+/** The settings of a verdict, then those of the verdicts that it combines. */
+function verdictSettings(agent: Json): readonly JsonObject[] {
+  const config = readPath(agent, ["runner", "verdict", "config"]);
+  if (!isObject(config)) return [];
+  const children: readonly Json[] = Array.isArray(config.conditions) ? config.conditions : [];
+  return [config, ...children.map((child) => readPath(child, ["config"])).filter(isObject)];
+}
+
+/** A rejected path or an unreadable file does not count as missing: no built-in prompt replaces it. */
 function isOnlyMissing({ tried }: Prompt): boolean {
   return !tried.some((path) => / \((?:refused|unreadable): /.test(path));
 }

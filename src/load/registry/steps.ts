@@ -12,7 +12,7 @@ import type { GateSource, RegistrySource, StepSource } from "./registry-shape.ts
 import { fieldWords, type ResolveSchema } from "./schemas.ts";
 import { stepLimitsOf } from "../agent/spending.ts";
 import type { StandIn } from "./stand-in.ts";
-import { INPUT_TEXT } from "./variables.ts";
+import { INPUT_TEXT } from "../../flow/text/template.ts";
 
 /** Which entries of the registry are steps of the flow: those with a kind. */
 export function flowSteps(registry: RegistrySource, form: GateForm): FlowSteps {
@@ -74,7 +74,7 @@ export function buildStep(
   };
 }
 
-/** Variables by their bare names, whether or not they were written with `uv-`. Whoever uses stdin declares its text. */
+/** Variables by their bare names, whether or not they were written with `uv-`. A step that uses stdin declares its text. */
 function variablesOf({ uvVariables, usesStdin }: StepSource): readonly string[] {
   const names = uvVariables.map((name) => (name.startsWith("uv-") ? name.slice(3) : name));
   return [...new Set(usesStdin ? [...names, INPUT_TEXT] : names)];

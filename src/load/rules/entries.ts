@@ -96,7 +96,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
     yield {
       code: isMapped ? "SR-ENTRY-003" : "SR-ENTRY-002",
       ...at(loaded, "entry"),
-      message: `A run of the verdict type "${verdict.type}" would begin at "${entry.step}". ${unknown(entry.step)}`,
+      message: `Runs with the verdict type "${verdict.type}" start at "${entry.step}". ${unknown(entry.step)}`,
       fix: "Name a step of the flow.",
       ...correctTo(onlyNear(entry.step, flow.ids), document, pointerOf(entry.path ?? [])),
     };

@@ -7,7 +7,7 @@ import { atStep, type Registered } from "./loaded.ts";
 import { escapeSegment } from "../text/places.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { didYouMean } from "../text/suggest.ts";
-import { placeholderPlaces } from "../registry/variables.ts";
+import { placeholderPlaces } from "../../flow/text/template.ts";
 import { warning, type Codes } from "./rule.ts";
 
 export const codes = {

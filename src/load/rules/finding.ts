@@ -15,11 +15,11 @@ export type Finding = {
   /** Milder or stricter than the code is in general. */
   readonly severity?: "error" | "warning";
   readonly witness?: readonly StepId[];
-  /** What mends it, where there is one right answer. */
+  /** The edits that fix it, where the fix is unambiguous. */
   readonly mend?: readonly Edit[];
 };
 
-/** Mends a misspelled value, when exactly one of the right ones is near. */
+/** Fixes a misspelled value, when exactly one of the valid ones is near. */
 export function correctTo(word: string | null, document: Document, pointer: string): Pick<Finding, "mend"> {
   return word === null ? {} : { mend: [{ file: document.file, pointer, kind: "set", value: word }] };
 }

@@ -148,7 +148,7 @@ function upstreamFault(machine: Machine, path: Path, arrivals: readonly Arrival[
       fix: "Write which result is meant, such as ctx.upstream[0].parsed.",
     };
   }
-  // Whoever cannot be reached is told of elsewhere.
+  // Unreachable stages are reported elsewhere.
   if (arrivals.length === 0) return null;
   const faults = arrivals.map((arrival) => arrivalFault(machine, Number(index), field, arrival));
   // The first stage is entered with nothing before it, whatever leads back to it later; so is a sibling.

@@ -12,7 +12,7 @@ import { DEFAULTS } from "../agent/defaults.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
 import { didYouMean } from "../text/suggest.ts";
-import { placeholders } from "../registry/variables.ts";
+import { placeholders } from "../../flow/text/template.ts";
 
 export const rules: Rules = {
   registry: [checkSystem],

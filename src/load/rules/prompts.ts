@@ -8,7 +8,8 @@ import { inPrompt } from "../text/prompt-places.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
 import { didYouMean } from "../text/suggest.ts";
-import { INPUT_TEXT, placeholderPlaces, readsInput, runtimeNames } from "../registry/variables.ts";
+import { namesFor, supplierOf } from "../../flow/reads.ts";
+import { INPUT_TEXT, placeholderPlaces, readsInput } from "../../flow/text/template.ts";
 
 export const rules: Rules = { gated: [checkPrompts] };
 
@@ -35,58 +36,37 @@ export const codes = {
 } satisfies Codes;
 
 function* checkPrompts(loaded: Registered): Generator<Finding> {
-  const suppliers = suppliersOf(loaded);
   for (const [id, step] of loaded.graph.steps) {
     const source = loaded.sources.registry.steps.get(id)!;
-    yield* checkInputs(loaded, id, source, step.needs, suppliers);
+    yield* checkInputs(loaded, id, source, step.needs);
     if (step.by.kind === "command") continue;
-    const supply = supplyOf(step, suppliers);
-    yield* checkDeclared(loaded, step, supply, suppliers);
-    yield* checkPlaceholders(loaded, step, supply, suppliers);
+    yield* checkDeclared(loaded, step);
+    yield* checkPlaceholders(loaded, step);
     yield* checkStdin(loaded, source, step);
   }
-  for (const section of loaded.graph.sections) yield* checkSectionNames(loaded, section, suppliers);
+  for (const section of loaded.graph.sections) yield* checkSectionNames(loaded, section);
 }
 
-type Suppliers = {
-  readonly parameters: ReadonlySet<string>;
-  /** Optional and without a default. */
-  readonly optional: ReadonlySet<string>;
-  readonly runtime: ReadonlySet<string>;
-  readonly sections: ReadonlySet<string>;
-  /** Constants, and what any step hands on under `step_id_key`. */
-  readonly shared: ReadonlySet<string>;
-  /** Names that the registry says are supplied by some other runtime. */
-  readonly claimed: ReadonlySet<string>;
-};
-type Supply = (name: string) => "sure" | "optional" | "runtime" | "section" | "claimed" | null;
+type Supply = "sure" | "optional" | "runtime" | "section" | "claimed" | null;
 
-function suppliersOf({ flow, graph, sources }: Registered): Suppliers {
-  const handed = [...graph.steps.values()].flatMap((step) =>
-    step.carry.map(({ key }) => `${step.id.replaceAll(".", "_")}_${key}`),
-  );
-  return {
-    parameters: new Set(flow.parameters.map(({ name }) => name)),
-    optional: new Set(
-      flow.parameters.filter((one) => !one.required && one.default === undefined).map(({ name }) => name),
-    ),
-    runtime: new Set(runtimeNames(sources.agentDocument.value)),
-    sections: new Set(graph.sections.map(({ variable }) => variable)),
-    shared: new Set([...Object.keys(flow.constants), ...handed]),
-    claimed: new Set(sources.registry.runtimeUvVariables.map((name) => name.replace(/^uv-/, ""))),
-  };
-}
-
-function supplyOf(step: Step, suppliers: Suppliers): Supply {
-  return (name) => {
-    if (suppliers.parameters.has(name)) return suppliers.optional.has(name) ? "optional" : "sure";
-    const need = step.needs.find((one) => one.variable === name);
-    if (need !== undefined) return need.required || need.default !== undefined ? "sure" : "optional";
-    if (suppliers.runtime.has(name)) return "runtime";
-    if (suppliers.shared.has(name)) return "sure";
-    if (suppliers.sections.has(name)) return "section";
-    return suppliers.claimed.has(name) ? "claimed" : null;
-  };
+function supplyOf({ flow, graph, sources }: Registered, step: Step, name: string): Supply {
+  const supplier = supplierOf(flow, step, name);
+  switch (supplier?.kind) {
+    case "parameter":
+    case "input":
+      return supplier.isSure ? "sure" : "optional";
+    case "runtime":
+    case "section":
+      return supplier.kind;
+    case undefined:
+      break;
+    default:
+      return "sure";
+  }
+  // A section without a file is a finding of its own.
+  if (graph.sections.some(({ variable }) => variable === name)) return "section";
+  const { runtimeUvVariables } = sources.registry;
+  return runtimeUvVariables.some((claimed) => claimed.replace(/^uv-/, "") === name) ? "claimed" : null;
 }
 
 function* checkInputs(
@@ -94,12 +74,11 @@ function* checkInputs(
   id: StepId,
   source: StepSource,
   needs: readonly Need[],
-  { parameters }: Suppliers,
 ): Generator<Finding> {
   const { steps } = loaded.graph;
   for (const { variable, from, required } of needs) {
     if (!source.inputs.has(variable)) continue;
-    if (parameters.has(variable)) {
+    if (loaded.flow.parameters.some(({ name }) => name === variable)) {
       yield {
         code: "INPUT-SHADOWED",
         ...atStep(loaded, id, "inputs", variable),
@@ -124,22 +103,12 @@ function* checkInputs(
   }
 }
 
-function* checkDeclared(
-  loaded: Registered,
-  step: Step,
-  supply: Supply,
-  suppliers: Suppliers,
-): Generator<Finding> {
+function* checkDeclared(loaded: Registered, step: Step): Generator<Finding> {
   for (const [index, name] of step.prompt.variables.entries()) {
     const at = atStep(loaded, step.id, "uvVariables", index);
-    const by = supply(name);
+    const by = supplyOf(loaded, step, name);
     if (by === null || by === "claimed") {
-      const names = [
-        ...suppliers.parameters,
-        ...step.needs.map((need) => need.variable),
-        ...suppliers.runtime,
-        ...suppliers.shared,
-      ];
+      const names = namesFor(loaded.flow, step);
       yield {
         code: "PR-RESOLVE-003",
         ...(by === "claimed" && { severity: "warning" as const }),
@@ -167,19 +136,14 @@ function* checkDeclared(
   }
 }
 
-function* checkPlaceholders(
-  loaded: Registered,
-  step: Step,
-  supply: Supply,
-  suppliers: Suppliers,
-): Generator<Finding> {
+function* checkPlaceholders(loaded: Registered, step: Step): Generator<Finding> {
   const { text, file, variables, builtIn } = step.prompt;
   if (builtIn !== undefined || !text.includes("{")) return;
   const { document, pointer } = atStep(loaded, step.id, "uvVariables");
   for (const [name, place] of placeholderPlaces(text)) {
     // An input is declared by being one.
     if (variables.includes(name) || step.needs.some((need) => need.variable === name)) continue;
-    const by = supply(name);
+    const by = supplyOf(loaded, step, name);
     if (by === "runtime" || by === "section") continue;
     if (by === null || by === "claimed") {
       yield {
@@ -187,7 +151,7 @@ function* checkPlaceholders(
         ...(by === "claimed" && { severity: "warning" as const }),
         ...inPrompt(loaded.files, step.prompt, place),
         steps: [step.id],
-        message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables and has no supplier.${didYouMean(name, [...variables, ...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
+        message: `${file} of the step "${step.id}" reads {uv-${name}}, which is not in its uvVariables and has no supplier.${didYouMean(name, [...variables, ...namesFor(loaded.flow, step)])}`,
         fix: `Add "${name}" to uvVariables and declare its source, or correct the placeholder.`,
       };
     } else {
@@ -244,13 +208,13 @@ function* checkStdin(
 }
 
 /** A section is read with the values of the step that takes it in. */
-function* checkSectionNames(loaded: Registered, section: Section, suppliers: Suppliers): Generator<Finding> {
+function* checkSectionNames(loaded: Registered, section: Section): Generator<Finding> {
   const { id, prompt } = section;
   if (prompt.file === null || prompt.builtIn !== undefined) return;
   const readers = readersOf(loaded, section);
   for (const [name, place] of placeholderPlaces(prompt.text)) {
     const lacking = readers.filter((step) => {
-      const by = supplyOf(step, suppliers)(name);
+      const by = supplyOf(loaded, step, name);
       return by === null || by === "section" || by === "claimed";
     });
     if (lacking.length > 0) {
@@ -258,9 +222,9 @@ function* checkSectionNames(loaded: Registered, section: Section, suppliers: Sup
         code: "PR-RESOLVE-005",
         ...inPrompt(loaded.files, prompt, place),
         steps: lacking.map((step) => step.id),
-        message: suppliers.sections.has(name)
+        message: loaded.graph.sections.some(({ variable }) => variable === name)
           ? `${prompt.file} of the section "${id}" reads {uv-${name}}, but a section cannot include another section.`
-          : `${prompt.file} of the section "${id}" reads {uv-${name}}, which has no supplier in the step "${lacking[0]!.id}".${didYouMean(name, [...suppliers.parameters, ...suppliers.runtime, ...suppliers.shared])}`,
+          : `${prompt.file} of the section "${id}" reads {uv-${name}}, which has no supplier in the step "${lacking[0]!.id}".${didYouMean(name, namesFor(loaded.flow, { needs: [] }))}`,
         fix: `Declare the source of "${name}", or correct the placeholder.`,
       };
     }

@@ -14,7 +14,8 @@ import type {
   Question,
 } from "../questions/questions-shape.ts";
 import { didYouMean } from "../text/suggest.ts";
-import { placeholders, RUNTIME_NAMES } from "../registry/variables.ts";
+import { namesFor, supplierOf } from "../../flow/reads.ts";
+import { placeholders } from "../../flow/text/template.ts";
 
 export const rules: Rules = { check: [checkQuestions] };
 
@@ -119,22 +120,17 @@ function* checkPlace(
 }
 
 /** Where no parameters are declared any argument may be given; a placeholder without a value stays as it is written. */
-function* checkVariables({ flow, files }: Registered, id: StepId, prompt: Prompt): Generator<Finding> {
+function* checkVariables({ flow, steps, files }: Registered, id: StepId, prompt: Prompt): Generator<Finding> {
   const { text, file } = prompt;
-  if (flow.openArguments) return;
-  const known = new Set([
-    ...flow.parameters.map(({ name }) => name),
-    ...Object.keys(flow.constants),
-    ...RUNTIME_NAMES,
-  ]);
-  const unknown = placeholders(text).filter((name) => !known.has(name));
+  const step = steps.get(id)!;
+  const unknown = placeholders(text).filter((name) => supplierOf(flow, step, name) === null);
   if (unknown.length === 0) return;
   yield {
     code: "PR-RESOLVE-005",
     severity: "warning",
     ...inPrompt(files, prompt, text.indexOf(`{uv-${unknown[0]}}`)),
     steps: [id],
-    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it is sent to the model unchanged.${didYouMean(unknown[0]!, known)}`,
+    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it is sent to the model unchanged.${didYouMean(unknown[0]!, namesFor(flow, step))}`,
     fix: `Declare the parameter "${unknown[0]}" in agent.json, or correct the placeholder.`,
   };
 }

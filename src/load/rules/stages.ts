@@ -50,8 +50,8 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
         yield {
           code: "StageDefinitionInvalid",
           ...at(machine, "steps", id, "edges", "ok"),
-          message: `The stage "${id}" runs beside others after "${owner}", but ${nested}.`,
-          fix: "Remove its next, and let the join lead on.",
+          message: `The stage "${id}" runs in parallel after "${owner}", but ${nested}.`,
+          fix: "Remove its next, and continue from the join.",
           witness: witness(machine, id),
         };
       }
@@ -61,8 +61,8 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
       yield {
         code: "StageDefinitionInvalid",
         ...at(machine, "steps", id, "edges", "fail"),
-        message: `The stage "${id}" runs beside others, and its failure leads to "${recovery.id}", which leads on.`,
-        fix: `Let onFail lead to a stage without next: the group of "${id}" has failed all the same.`,
+        message: `The stage "${id}" runs in parallel, and its onFail leads to "${recovery.id}", which leads to another stage.`,
+        fix: `Let onFail lead to a stage without next: the parallel group of "${id}" has failed anyway.`,
         witness: witness(machine, id, recovery.id),
       };
     }

@@ -13,7 +13,7 @@ export const codes = {
     "A run that cannot succeed spends tokens until a limit stops it, and then fails.",
   ),
   "VERDICT-UNTOLD": warning(
-    "model not told how to end",
+    "prompts do not say how to end",
     "A model can only give a keyword or a block that a prompt asks it for.",
   ),
   "VERDICT-CLOSES": warning(

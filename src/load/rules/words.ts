@@ -9,7 +9,7 @@ import { warning, type Codes, type Rules } from "./rule.ts";
 import { escapeSegment, placer } from "../text/places.ts";
 import { inPrompt, textDocument } from "../text/prompt-places.ts";
 import { didYouMean, onlyNear } from "../text/suggest.ts";
-import { INPUT_TEXT, namesRead, placeholders } from "../registry/variables.ts";
+import { INPUT_TEXT, namesRead, placeholders } from "../../flow/text/template.ts";
 
 export const rules: Rules = { gated: [checkWords] };
 

@@ -93,7 +93,7 @@ export function withDraft(schema: JsonSchema): JsonSchema {
   return Object.hasOwn(schema, "$schema") ? schema : { $schema: DRAFT, ...schema };
 }
 
-/** Why a value is no schema that we know how to read, as far as can be told without compiling it. */
+/** Why a value is not a schema that we can read, as far as that is known without compiling it. */
 export function draftFault(schema: Json): string | null {
   const draft = isObject(schema) ? own(schema, "$schema") : undefined;
   if (draft === undefined || (typeof draft === "string" && /2020-12|draft-07/.test(draft))) return null;

@@ -20,7 +20,7 @@ export type Document = {
   readonly written?: (pointer: string) => string;
   /** Members of which the same object has an earlier one of that name, each at its own place. */
   readonly repeated?: readonly Repeated[];
-  /** Nothing in it is mended by place: that is for JSON. */
+  /** It is not edited in place: only JSON is. */
   readonly isYaml?: true;
 };
 

@@ -15,7 +15,7 @@ export type Scan = {
 /** Where a value begins and where it is over. */
 export type Span = { readonly from: number; readonly to: number };
 
-/** Everything an editor of the text must know. `null` for a text that is no JSON, or that names a member twice. */
+/** Everything an editor of the text must know. `null` for a text that is not JSON, or that names a member twice. */
 export type Layout = {
   readonly keys: ReadonlyMap<string, number>;
   readonly spans: ReadonlyMap<string, Span>;

@@ -1,6 +1,6 @@
 /**
  * What other processes want of a run that is being driven: to pause or to stop. They leave a file in the state folder,
- * `control/RUN.json`, and whoever drives the run looks for it a few times a second. No process is ever signalled.
+ * `control/RUN.json`, and the process that drives the run looks for it a few times a second. No process is ever signalled.
  */
 import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { isObject, own, type Json } from "../../flow/json.ts";
 import { fileInside, inside } from "../../journal/sqlite/inside.ts";
 import { readTextFile } from "../world/files.ts";
 
-export type Wish = "pause" | "stop";
+export type ControlWish = "pause" | "stop";
 
 export type Wishes = {
   readonly pause: AbortSignal;
@@ -36,10 +36,10 @@ export function hearWishes(stateDir: string, run: string): Wishes {
 }
 
 /** Who hears of which file, by folder: all runs of this process look together, and mostly there is nothing to read. */
-const hearers = new Map<string, Map<string, (wish: Wish) => void>>();
+const hearers = new Map<string, Map<string, (wish: ControlWish) => void>>();
 let timer: NodeJS.Timeout | null = null;
 
-function hear(file: string, heed: (wish: Wish) => void): () => void {
+function hear(file: string, heed: (wish: ControlWish) => void): () => void {
   const [folder, name] = [dirname(file), basename(file)];
   const ofFolder = hearers.get(folder) ?? new Map<string, typeof heed>();
   hearers.set(folder, ofFolder.set(name, heed));
@@ -63,7 +63,7 @@ async function lookAround(): Promise<void> {
   }
 }
 
-export function leaveWish(stateDir: string, run: string, wish: Wish): void {
+export function leaveWish(stateDir: string, run: string, wish: ControlWish): void {
   const file = fileOf(stateDir, run);
   const draft = `${file}.${process.pid}`;
   mkdirSync(inside(stateDir, "control"), { recursive: true, mode: 0o700 });
@@ -72,12 +72,12 @@ export function leaveWish(stateDir: string, run: string, wish: Wish): void {
   renameSync(draft, file);
 }
 
-/** A wish that nobody has heeded: whoever drove the run died before. */
-export function wishFor(stateDir: string, run: string): Wish | null {
+/** A request that was not handled: the process that drove the run died before. */
+export function wishFor(stateDir: string, run: string): ControlWish | null {
   return wishIn(fileOf(stateDir, run));
 }
 
-function wishIn(file: string): Wish | null {
+function wishIn(file: string): ControlWish | null {
   try {
     if (!lstatSync(file).isFile()) return null;
     return readWish(readTextFile(file, LONGEST));
@@ -97,7 +97,7 @@ function fileOf(stateDir: string, run: string): string {
   return fileInside(stateDir, "control", `${run.replaceAll(/[^\w-]/g, "_")}.json`);
 }
 
-function readWish(text: string): Wish | null {
+function readWish(text: string): ControlWish | null {
   try {
     const value = JSON.parse(text) as Json;
     const wish = isObject(value) ? own(value, "wish") : undefined;

@@ -15,22 +15,22 @@ import {
 } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { findPlace } from "../../effects/git/git-place.ts";
+import { findGitPlace } from "../../effects/git/git-place.ts";
 import { createModuleHost } from "../../effects/modules/module-host.ts";
 import type { SandboxTold, Surroundings } from "../boundary.ts";
 import { ownFiles } from "../world/own-files.ts";
-import { waiting, type Plant, type Planted } from "./probe-planted.ts";
+import { waitingPlant, type Plant, type Planted } from "./probe-planted.ts";
 import {
   advisory,
   enforced,
-  judged,
+  judgedRow,
   newName,
   untried,
   type Probe,
-  type Scene,
-  type Told,
+  type ProbeScene,
+  type ProbeRow,
 } from "./probe-table.ts";
-import { homeFolder, settingsFolder, type Ground } from "../world/sandbox.ts";
+import { homeFolder, settingsFolder, type SandboxGround } from "../world/sandbox.ts";
 
 type Attempt = {
   readonly limit: string;
@@ -45,7 +45,7 @@ type Attempt = {
   readonly held?: string;
 };
 
-export async function commandProbes(scene: Scene, planted: Planted): Promise<readonly Probe[]> {
+export async function commandProbes(scene: ProbeScene, planted: Planted): Promise<readonly Probe[]> {
   const { sandbox, ground, around } = scene;
   const attempts = attemptsOf(around, planted);
   const others = ["hooks, modules and tool servers are confined like commands", NETWORK];
@@ -71,7 +71,7 @@ function attemptsOf({ project, cwd, env }: Surroundings, planted: Planted): read
   };
   const own = ownFiles(["/"], env);
   const bins = binFolders(own.packages[0] ?? "/", env);
-  const place = findPlace(cwd);
+  const place = findGitPlace(cwd);
   const isOurs = seesProcess();
   const noGit = "there is no git repository here";
   return [
@@ -174,7 +174,7 @@ function ofPlant(limit: string, plant: Plant, command: (path: string) => string)
 
 async function tryCommands(
   attempts: readonly Attempt[],
-  ground: Ground,
+  ground: SandboxGround,
   around: Surroundings,
 ): Promise<readonly Probe[]> {
   const possible = attempts.map(({ command, missing }) => (missing === undefined ? command : "false"));
@@ -192,7 +192,7 @@ async function tryCommands(
 /** Which of them succeeded, by number. A text: why that is not known. */
 async function inSandbox(
   commands: readonly string[],
-  ground: Ground,
+  ground: SandboxGround,
   around: Surroundings,
 ): Promise<ReadonlySet<number> | string> {
   const lines = commands.map(
@@ -201,7 +201,7 @@ async function inSandbox(
   const works = ["( : > /tmp/works && test -d . ) && echo works", "echo end"];
   const { stdout, stderr } = await ground.exec({
     command: [...lines, ...works].join("\n"),
-    ...waiting(around),
+    ...waitingPlant(around),
     cwd: around.cwd,
   });
   const said = stdout.trim().split("\n");
@@ -211,7 +211,7 @@ async function inSandbox(
 }
 
 /** A module of our own, started as those of an agent are, says where it is and tries to write to the home folder. */
-async function tryModule(ground: Ground, { cwd, env }: Surroundings): Promise<Told> {
+async function tryModule(ground: SandboxGround, { cwd, env }: Surroundings): Promise<ProbeRow> {
   const file = join(cwd, `${newName()}.mjs`);
   const trace = join(homeFolder(env), `.${newName()}`);
   const source = `import { readlinkSync, writeFileSync } from "node:fs";
@@ -231,7 +231,7 @@ export default () => {
       ...(said.value === here ? [`a module runs in the namespace of Lockstep (${here})`] : []),
       ...(existsSync(trace) ? ["a module writes to the home folder"] : []),
     ];
-    return judged(through, `a module runs in ${JSON.stringify(said.value)}, Lockstep in ${here}`);
+    return judgedRow(through, `a module runs in ${JSON.stringify(said.value)}, Lockstep in ${here}`);
   } finally {
     await host.close();
     rmSync(file, { force: true });
@@ -242,7 +242,11 @@ export default () => {
 const NETWORK = "hosts on the network";
 
 /** In a network of its own a command has the loopback and nothing else; whatever it reaches goes through our proxy. */
-async function tryNetwork(sandbox: SandboxTold, ground: Ground, around: Surroundings): Promise<Told> {
+async function tryNetwork(
+  sandbox: SandboxTold,
+  ground: SandboxGround,
+  around: Surroundings,
+): Promise<ProbeRow> {
   const hosts = (sandbox.confined ? sandbox.hosts : null) ?? [];
   if (hosts === "all") return advisory("you opened the network of this machine");
   const other = "grep : /proc/net/dev | grep -qv '^ *lo:'";
@@ -260,12 +264,12 @@ async function tryNetwork(sandbox: SandboxTold, ground: Ground, around: Surround
 /** Where no command can start, none can break a limit: one is started to see that. */
 async function withoutSandbox(
   sandbox: SandboxTold,
-  ground: Ground | null,
+  ground: SandboxGround | null,
   around: Surroundings,
-): Promise<Told> {
+): Promise<ProbeRow> {
   if (sandbox.confined) return advisory(sandbox.trouble ?? "the sandbox cannot be opened");
   if (sandbox.starts || ground === null) return advisory(`commands are not confined: ${sandbox.why}`);
-  return await ground.exec({ command: "true", ...waiting(around), cwd: around.cwd }).then(
+  return await ground.exec({ command: "true", ...waitingPlant(around), cwd: around.cwd }).then(
     () => advisory(`a command was started, although ${sandbox.why}`),
     () => enforced(`${sandbox.why}, and a command that was tried is refused`),
   );

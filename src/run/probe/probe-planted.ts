@@ -59,7 +59,7 @@ function missing(why: string): Removable {
 async function plantPipe(path: string, around: Surroundings): Promise<Removable> {
   const mkfifo = programOf("mkfifo", around);
   if (mkfifo === null) return missing("mkfifo is not installed");
-  const made = await runProcess({ command: [mkfifo, path], ...waiting(around) });
+  const made = await runProcess({ command: [mkfifo, path], ...waitingPlant(around) });
   if (made.exitCode !== 0) return missing(`no pipe can be made in the home folder (${made.stderr.trim()})`);
   // Held open for both directions: nobody who opens it has to wait.
   const held = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
@@ -117,7 +117,7 @@ async function plantDatagrams(path: string, around: Surroundings): Promise<Remov
   if (socat === null) return missing("socat is not installed, which would make one");
   const stop = new AbortController();
   const command = [socat, "-u", `UNIX-RECV:${path}`, "OPEN:/dev/null"];
-  const running = runProcess({ command, ...waiting(around), signal: stop.signal });
+  const running = runProcess({ command, ...waitingPlant(around), signal: stop.signal });
   const remove = async () => {
     stop.abort();
     await running;
@@ -150,7 +150,7 @@ export function programOf(name: string, { env, cwd, project }: Surroundings): st
 }
 
 /** How a program of ours is run for a moment. The PATH has nothing of the project on it: a probe must not be fooled. */
-export function waiting({ env, cwd, project }: Surroundings): Omit<ProcessOptions, "command"> {
+export function waitingPlant({ env, cwd, project }: Surroundings): Omit<ProcessOptions, "command"> {
   const { path } = programsFor(env, [cwd, project.root]);
   return {
     cwd: "/",

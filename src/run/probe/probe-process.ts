@@ -11,16 +11,16 @@ import { readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.
 import { PROGRAM_NAMES, SHELL, type Programs } from "../../flow/machine/programs.ts";
 import type { Surroundings } from "../boundary.ts";
 import { readTextFile } from "../world/files.ts";
-import { programOf, waiting } from "./probe-planted.ts";
+import { programOf, waitingPlant } from "./probe-planted.ts";
 import {
   advisory,
   enforced,
-  judged,
+  judgedRow,
   newName,
   scratchFolder,
   untried,
-  type Scene,
-  type Told,
+  type ProbeScene,
+  type ProbeRow,
   type Trial,
 } from "./probe-table.ts";
 import { programsFor } from "../world/programs.ts";
@@ -49,7 +49,7 @@ export const PROCESS_TRIALS: readonly Trial[] = [
 ];
 
 /** Each with its path, and whether anybody else could have put it there. */
-function tryPrograms({ around }: Scene): Told {
+function tryPrograms({ around }: ProbeScene): ProbeRow {
   const { env, cwd, project } = around;
   const found = programsFor(env, [project.root, cwd]);
   const named = PROGRAM_NAMES.flatMap((name) => found[name] ?? []);
@@ -75,7 +75,7 @@ function isOpenToAll(path: string): boolean {
 }
 
 /** First on the PATH, in a project and in `node_modules/.bin`. */
-function tryPlantedProgram({ around }: Scene): Told {
+function tryPlantedProgram({ around }: ProbeScene): ProbeRow {
   using project = scratchFolder();
   using other = scratchFolder();
   const folders = [join(project.path, "tools"), join(other.path, "node_modules", ".bin")];
@@ -88,7 +88,7 @@ function tryPlantedProgram({ around }: Scene): Told {
   const through = [...PROGRAM_NAMES.flatMap((name) => found[name] ?? []), ...found.path.split(":")].filter(
     (path) => folders.some((folder) => isInside(folder, path)) || !isAbsolute(path),
   );
-  return judged(through, "one in the project and one in node_modules/.bin were passed over");
+  return judgedRow(through, "one in the project and one in node_modules/.bin were passed over");
 }
 
 /** Shell lines that make a trap in an empty folder: a git that obeys it writes the file `fired`. */
@@ -103,14 +103,14 @@ git config core.fsmonitor ': > "$FIRED"; false' && git config filter.x.clean ': 
 echo '* filter=x' > .git/info/attributes && touch -d 2001-01-01 file`;
 
 /** Our own git looks at it, as it does when a run ends; then a plain one, to see that the trap works at all. */
-async function tryGit({ around }: Scene, trap: string, name: string): Promise<Told> {
+async function tryGit({ around }: ProbeScene, trap: string, name: string): Promise<ProbeRow> {
   const { env, cwd, project } = around;
   using scratch = scratchFolder();
   const programs = programsFor(env, [scratch.path, cwd, project.root]);
   if (programs.git === null) return untried("git is not installed");
   const fired = join(scratch.path, "fired");
   const seen = { ...plainEnv(around, programs), FIRED: fired };
-  const how = { ...waiting(around), cwd: scratch.path, env: seen };
+  const how = { ...waitingPlant(around), cwd: scratch.path, env: seen };
   const made = await runProcess({ command: `set -e\n${trap}`, ...how });
   if (made.exitCode !== 0) return untried(`the trap cannot be made (${made.stderr.trim().slice(0, 200)})`);
   const place = join(scratch.path, name);
@@ -144,11 +144,11 @@ mkdir -p .agent/a sub/.LockStep node_modules/.bin && echo b > file
 for path in .agent/a/agent.json sub/.LockStep/id node_modules/.bin/git; do echo > $path; git add -f $path; done
 git add file && git ${MINE} commit -qm x`;
 
-async function tryMerge({ around }: Scene): Promise<Told> {
+async function tryMerge({ around }: ProbeScene): Promise<ProbeRow> {
   using scratch = scratchFolder();
   const programs = programsFor(around.env, [scratch.path, around.cwd, around.project.root]);
   if (programs.git === null) return untried("git is not installed");
-  const how = { ...waiting(around), cwd: scratch.path, env: plainEnv(around, programs) };
+  const how = { ...waitingPlant(around), cwd: scratch.path, env: plainEnv(around, programs) };
   const made = await runProcess({ command: `set -e\n${MERGE}`, ...how });
   const place = join(scratch.path, "merge");
   const git = createGit({ env: around.env, programs, exec: runProcess, signal: how.signal });
@@ -157,17 +157,17 @@ async function tryMerge({ around }: Scene): Promise<Told> {
   const held = (await heldChanges(git, place, from, to))?.files ?? [];
   const hostile = [".agent/a/agent.json", "node_modules/.bin/git", "sub/.LockStep/id"];
   const through = hostile.filter((path) => !held.includes(path));
-  return judged(through, `${hostile.join(", ")} would be held for a person`);
+  return judgedRow(through, `${hostile.join(", ")} would be held for a person`);
 }
 
 /** What a command finds behind its numbers above 2. */
-async function tryDescriptors({ around, ground, sandbox }: Scene): Promise<Told> {
+async function tryDescriptors({ around, ground, sandbox }: ProbeScene): Promise<ProbeRow> {
   const isIdle = !sandbox.confined && !sandbox.starts;
   const exec = ground === null || isIdle ? runProcess : ground.exec;
   const list = "for f in /proc/self/fd/*; do case $f in */[012]) ;; *) readlink $f;; esac; done";
   const told = await exec({
     command: `test -d /proc/self/fd && { ${list}; echo end; }`,
-    ...waiting(around),
+    ...waitingPlant(around),
     cwd: around.cwd,
   });
   const found = told.stdout.trim().split("\n");
@@ -176,11 +176,11 @@ async function tryDescriptors({ around, ground, sandbox }: Scene): Promise<Told>
   const open = found.filter((path) => path !== "/dev/null" && !/^\/proc\/\d+\/fd$/.test(path));
   const inherited = found.length - open.length;
   const more = inherited === 0 ? "this process was started with none" : `${inherited} lead to /dev/null`;
-  return judged(open, `a command has 0, 1 and 2; ${more}`);
+  return judgedRow(open, `a command has 0, 1 and 2; ${more}`);
 }
 
 /** The classic one, for which the engine of the language takes twice the time with each character. */
-function tryPattern(): Told {
+function tryPattern(): ProbeRow {
   const read = readPattern("^(?:a+)+$");
   if (read.kind === "refused") return enforced(`it is refused: ${read.why}`);
   const text = `${"a".repeat(24)}b`;
@@ -196,15 +196,18 @@ function tryPattern(): Told {
     ...(counted(5) === null ? [] : ["a match that is allowed 5 steps takes more"]),
     ...(counted(100_000) === false ? [] : ["a text of 25 characters takes more than 100,000 steps"]),
   ];
-  return judged(through, "^(?:a+)+$ is decided in less than 100,000 steps, and stops where they are used up");
+  return judgedRow(
+    through,
+    "^(?:a+)+$ is decided in less than 100,000 steps, and stops where they are used up",
+  );
 }
 
-async function tryPipe({ around }: Scene): Promise<Told> {
+async function tryPipe({ around }: ProbeScene): Promise<ProbeRow> {
   using scratch = scratchFolder();
   const mkfifo = programOf("mkfifo", around);
   if (mkfifo === null) return untried("mkfifo is not installed");
   const pipe = join(scratch.path, "agent.json");
-  const made = await runProcess({ command: [mkfifo, pipe], ...waiting(around) });
+  const made = await runProcess({ command: [mkfifo, pipe], ...waitingPlant(around) });
   if (made.exitCode !== 0) return untried("no pipe can be made");
   try {
     readTextFile(pipe);
@@ -215,7 +218,7 @@ async function tryPipe({ around }: Scene): Promise<Told> {
 }
 
 /** Cut in two wherever that can be. */
-function trySecret({ around, flow }: Scene): Told {
+function trySecret({ around, flow }: ProbeScene): ProbeRow {
   const redactor = createRedactor(() => secretsOf({ env: around.env, cwd: around.cwd }, flow));
   const secret = `${newName()}-${newName()}`;
   redactor.learn(secret);
@@ -225,7 +228,7 @@ function trySecret({ around, flow }: Scene): Told {
     const shown = parts.map((part) => stream.write(part)).join("") + stream.end();
     return shown !== "see [redacted] there";
   });
-  return judged(
+  return judgedRow(
     through.map((cut) => `a secret that is cut at ${cut}`),
     `tried with one of ${secret.length} characters, cut at every place`,
   );

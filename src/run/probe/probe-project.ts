@@ -6,14 +6,14 @@ import { RunnerError } from "../../engine/ports.ts";
 import {
   advisory,
   enforced,
-  judged,
+  judgedRow,
   newName,
   scratchFolder,
-  type Scene,
-  type Told,
+  type ProbeScene,
+  type ProbeRow,
   type Trial,
 } from "./probe-table.ts";
-import { standingOf } from "../trust/state-folders.ts";
+import { stateStanding } from "../trust/state-folders.ts";
 import { requireTrust, trustState } from "../trust/trust.ts";
 
 export const PROJECT_TRIALS: readonly Trial[] = [
@@ -25,7 +25,7 @@ export const PROJECT_TRIALS: readonly Trial[] = [
 ];
 
 /** As a user who has trusted nothing, and with what this user has trusted. */
-async function tryTrust({ flow, around, sandbox, ground }: Scene): Promise<Told> {
+async function tryTrust({ flow, around, sandbox, ground }: ProbeScene): Promise<ProbeRow> {
   const { env, project } = around;
   const { LOCKSTEP_TRUST: everything, ...plain } = env;
   const confined = sandbox.confined && ground !== null;
@@ -48,8 +48,8 @@ async function tryTrust({ flow, around, sandbox, ground }: Scene): Promise<Told>
   return enforced(`a run would ask about ${things} first: lockstep trust show ${flow.agent}`);
 }
 
-function standing({ around: { project, env } }: Scene): Told {
-  const found = standingOf(project.stateDir, env);
+function standing({ around: { project, env } }: ProbeScene): ProbeRow {
+  const found = stateStanding(project.stateDir, env);
   switch (found.kind) {
     case "absent":
       return enforced("there is none yet; the first run makes one");
@@ -63,7 +63,7 @@ function standing({ around: { project, env } }: Scene): Told {
 }
 
 /** One that was made elsewhere, and one that is a copy of this project's. */
-function tryForeign({ around: { project, env } }: Scene): Told {
+function tryForeign({ around: { project, env } }: ProbeScene): ProbeRow {
   using scratch = scratchFolder();
   const ids = ["0".repeat(32), idIn(project.stateDir)].filter((id) => id !== null);
   const through = ids.flatMap((id, index) => {
@@ -71,10 +71,10 @@ function tryForeign({ around: { project, env } }: Scene): Told {
     mkdirSync(folder);
     writeFileSync(join(folder, "id"), `${id}\n`);
     writeFileSync(join(folder, "runs.db"), "");
-    const { kind } = standingOf(folder, env);
+    const { kind } = stateStanding(folder, env);
     return kind === "foreign" ? [] : [index === 0 ? "a journal made elsewhere" : "a copy of this journal"];
   });
-  return judged(
+  return judgedRow(
     through,
     ids.length === 1 ? "a made-up one is foreign" : "a made-up one and a copy of yours are foreign",
   );
@@ -88,13 +88,13 @@ function idIn(stateDir: string): string | null {
   }
 }
 
-function tryLinks({ around: { env } }: Scene): Told {
+function tryLinks({ around: { env } }: ProbeScene): ProbeRow {
   using scratch = scratchFolder();
   const folder = join(scratch.path, ".lockstep");
   mkdirSync(folder);
   symlinkSync(scratch.path, join(folder, "artifacts"));
   try {
-    standingOf(folder, env);
+    stateStanding(folder, env);
     return advisory("a link in the place of artifacts was taken");
   } catch (error) {
     return enforced(error instanceof RunnerError ? `refused with ${error.code}` : "refused");
@@ -102,7 +102,7 @@ function tryLinks({ around: { env } }: Scene): Told {
 }
 
 /** An answer that asks for a label that the agent file does not name. */
-function tryLabels({ flow: { settings } }: Scene): Told {
+function tryLabels({ flow: { settings } }: ProbeScene): ProbeRow {
   const { github } = settings;
   if (!github.enabled) return enforced("none: GitHub is disabled");
   const label = newName();
@@ -113,5 +113,5 @@ function tryLabels({ flow: { settings } }: Scene): Told {
   const open = [
     ...new Set([...Object.values(github.labels), ...completion.add, ...completion.remove, ...answerLabels]),
   ];
-  return judged(isTaken ? ["any label"] : [], open.length === 0 ? "none" : open.join(", "));
+  return judgedRow(isTaken ? ["any label"] : [], open.length === 0 ? "none" : open.join(", "));
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Flow } from "../../flow/flow.ts";
 import type { SandboxTold, Surroundings } from "../boundary.ts";
-import type { Ground } from "../world/sandbox.ts";
+import type { SandboxGround } from "../world/sandbox.ts";
 
 export type Probe = {
   readonly limit: string;
@@ -17,28 +17,31 @@ export type Probe = {
 export type ProbeGroup = { readonly title: string; readonly probes: readonly Probe[] };
 
 /** What came of one attempt. */
-export type Told = Pick<Probe, "state" | "why">;
+export type ProbeRow = Pick<Probe, "state" | "why">;
 
 /** What attempts are made with. */
-export type Scene = {
+export type ProbeScene = {
   readonly flow: Flow;
   readonly around: Surroundings;
   readonly sandbox: SandboxTold;
   /** null: the sandbox must be there and cannot be opened. */
-  readonly ground: Ground | null;
+  readonly ground: SandboxGround | null;
 };
 
 /** One protection and how it is tried. Where an attempt succeeds it does no harm, and what it made is removed again. */
-export type Trial = { readonly limit: string; readonly attempt: (scene: Scene) => Told | Promise<Told> };
+export type Trial = {
+  readonly limit: string;
+  readonly attempt: (scene: ProbeScene) => ProbeRow | Promise<ProbeRow>;
+};
 
 /** One after the other: what one of them makes is gone before the next one begins. */
-export async function tryAll(trials: readonly Trial[], scene: Scene): Promise<readonly Probe[]> {
+export async function tryAll(trials: readonly Trial[], scene: ProbeScene): Promise<readonly Probe[]> {
   const probes: Probe[] = [];
   for (const { limit, attempt } of trials) probes.push({ limit, ...(await tryOne(attempt, scene)) });
   return probes;
 }
 
-async function tryOne(attempt: Trial["attempt"], scene: Scene): Promise<Told> {
+async function tryOne(attempt: Trial["attempt"], scene: ProbeScene): Promise<ProbeRow> {
   try {
     return await attempt(scene);
   } catch (error) {
@@ -46,21 +49,21 @@ async function tryOne(attempt: Trial["attempt"], scene: Scene): Promise<Told> {
   }
 }
 
-export function enforced(why: string): Told {
+export function enforced(why: string): ProbeRow {
   return { state: "enforced", why };
 }
 
-export function advisory(why: string): Told {
+export function advisory(why: string): ProbeRow {
   return { state: "advisory", why };
 }
 
 /** Nothing is promised of what was not tried. */
-export function untried(why: string): Told {
+export function untried(why: string): ProbeRow {
   return advisory(`not tried: ${why}`);
 }
 
 /** `through`: what got through, in words; empty: the protection holds. */
-export function judged(through: readonly string[], held: string): Told {
+export function judgedRow(through: readonly string[], held: string): ProbeRow {
   return through.length === 0 ? enforced(held) : advisory(`got through: ${through.join("; ")}`);
 }
 

@@ -13,16 +13,16 @@ import { openEntries } from "../../load/rules/commands.ts";
 import type { Surroundings } from "../boundary.ts";
 import { readConfig } from "../world/config.ts";
 import { guardedIn, ownFiles } from "../world/own-files.ts";
-import { modulesOf } from "../world/own-modules.ts";
+import { loadedModules } from "../world/own-modules.ts";
 import {
   advisory,
   enforced,
-  judged,
+  judgedRow,
   newName,
   scratchFolder,
   untried,
-  type Scene,
-  type Told,
+  type ProbeScene,
+  type ProbeRow,
   type Trial,
 } from "./probe-table.ts";
 import { programsFor } from "../world/programs.ts";
@@ -70,7 +70,7 @@ export const TOOL_TRIALS: readonly Trial[] = [
     limit: "what Lockstep loads, for Write and Edit",
     attempt: asked(async (scene) => {
       const { cwd, env, project } = scene.around;
-      const own = ownFiles([cwd], env, modulesOf(scene.flow, project.root));
+      const own = ownFiles([cwd], env, loadedModules(scene.flow, project.root));
       const missing = own.missing.slice(0, 20).filter(({ path }) => !existsSync(path));
       const code = join(dirname(fileURLToPath(import.meta.url)), newName());
       const held =
@@ -107,7 +107,7 @@ export const TOOL_TRIALS: readonly Trial[] = [
         input: { description: "x".repeat(500), command: `true${" ".repeat(5000)}; hidden-part` },
       });
       const isHidden = !text.includes("hidden-part") && !isCut;
-      return judged(isHidden ? ["the end of a long command"] : [], "what follows 5,000 spaces is shown");
+      return judgedRow(isHidden ? ["the end of a long command"] : [], "what follows 5,000 spaces is shown");
     },
   },
   {
@@ -135,7 +135,7 @@ function asked(attempt: Trial["attempt"]): Trial["attempt"] {
 }
 
 /** For each step of the agent: every tool that it was not given. */
-function tryLists({ flow, around }: Scene): Told {
+function tryLists({ flow, around }: ProbeScene): ProbeRow {
   const steps = Object.values(flow.steps).filter(({ by }) => by.kind === "model");
   const toolbox = toolboxIn(around, flow);
   const all = offeredIn(flow, stepWith(flow, ["*"])).map(({ name }) => name);
@@ -149,10 +149,10 @@ function tryLists({ flow, around }: Scene): Told {
     ({ step, name }) => toolbox.judge(step, { name, input: { command: "true" } }, [name]) === null,
   );
   const told = through.map(({ step, name }) => `${name} in step ${step.id}`);
-  return judged(told, `${calls.length + more.length} calls of tools that a step was not given are denied`);
+  return judgedRow(told, `${calls.length + more.length} calls of tools that a step was not given are denied`);
 }
 
-async function tryPlan(scene: Scene): Promise<Told> {
+async function tryPlan(scene: ProbeScene): Promise<ProbeRow> {
   const name = newName();
   const trace = join(scene.around.cwd, name);
   const calls = [write(name, trace), { name: "Bash", input: { command: `: > ${name}` }, trace }];
@@ -160,7 +160,7 @@ async function tryPlan(scene: Scene): Promise<Told> {
 }
 
 /** The judgement is made, the folder becomes a link, and the path is used as tools use it. */
-function trySwap({ around: { cwd } }: Scene): Told {
+function trySwap({ around: { cwd } }: ProbeScene): ProbeRow {
   using outside = scratchFolder();
   const name = newName();
   const folder = join(cwd, name);
@@ -177,7 +177,10 @@ function trySwap({ around: { cwd } }: Scene): Told {
     } catch {
       // It is refused, as it should be.
     }
-    return judged(existsSync(join(outside.path, "file")) ? ["a file was written outside"] : [], HELD[how()]);
+    return judgedRow(
+      existsSync(join(outside.path, "file")) ? ["a file was written outside"] : [],
+      HELD[how()],
+    );
   } finally {
     for (const path of [folder, `${folder}-moved`]) rmSync(path, { recursive: true, force: true });
   }
@@ -192,16 +195,16 @@ function how(): keyof typeof HELD {
   return process.platform === "linux" && existsSync("/proc/self/fd") ? "descriptors" : "names";
 }
 
-function tryBuiltIns({ around, flow }: Scene): Told {
+function tryBuiltIns({ around, flow }: ProbeScene): ProbeRow {
   const list = ["Bash(test:*)", "Bash(printf:*)", "Bash(read:*)", "Bash([:*)"];
   const attempts = ["test -v 'a[$(id)]'", "printf -v 'a[$(id)]' x", "read 'a[$(id)]'", "[ -v 'a[`id`]' ]"];
   if (refusalOf(around, flow, list, "test -f x") !== null) return untried("the list lets nothing through");
   const through = attempts.filter((command) => refusalOf(around, flow, list, command) === null);
-  return judged(through, `${attempts[0]} and the like are denied`);
+  return judgedRow(through, `${attempts[0]} and the like are denied`);
 }
 
 /** What the lists of this agent are worth. */
-function lists({ flow, sandbox }: Scene): Told {
+function lists({ flow, sandbox }: ProbeScene): ProbeRow {
   const steps = Object.values(flow.steps).filter(
     (step) => step.by.kind === "model" && offeredIn(flow, step, "asking").some(({ name }) => name === "Bash"),
   );
@@ -218,11 +221,11 @@ function lists({ flow, sandbox }: Scene): Told {
 
 /** The calls are made for real, by a step that may use everything; what gets through is removed again. */
 async function denied(
-  { flow, around }: Scene,
+  { flow, around }: ProbeScene,
   held: string,
   attempts: readonly Attempt[],
   mode: PermissionMode = "bypassPermissions",
-): Promise<Told> {
+): Promise<ProbeRow> {
   const toolbox = toolboxIn(around, flow);
   const step = stepWith(flow, ["*"], mode);
   const control = await isWorking(toolbox, flow, around);
@@ -235,7 +238,7 @@ async function denied(
     through.push(`${name} ${JSON.stringify(input)}`);
     if (trace !== undefined) rmSync(resolve(around.cwd, trace), { recursive: true, force: true });
   }
-  return judged(through, held);
+  return judgedRow(through, held);
 }
 
 /** Where nothing can be written, it proves nothing that something cannot. */
@@ -293,6 +296,6 @@ function toolboxIn({ cwd, env, project }: Surroundings, flow: Flow): ReturnType<
     programs: programsFor(env, [root, cwd]),
     autoResponse: "",
     protect: [],
-    guarded: () => guardedIn({ cwd, root, stateDir }, env, modulesOf(flow, root)),
+    guarded: () => guardedIn({ cwd, root, stateDir }, env, loadedModules(flow, root)),
   });
 }

@@ -127,7 +127,7 @@ async function flowsIn(
   return { adopted, last, damage: damageOf(row, met) };
 }
 
-/** That it was imported here is no part of the run: it is imported anew wherever the file goes. */
+/** That it was imported here is not part of the run: the file can be imported elsewhere again. */
 function withoutImport(entry: Entry): Entry {
   if (entry.event.type !== "run.started" || entry.event.imported === undefined) return entry;
   const { imported: _, ...event } = entry.event;

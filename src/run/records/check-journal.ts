@@ -1,11 +1,11 @@
 /** The record of a project, checked as a whole: the journal, and the files beside it that belong to runs. */
-import { checkJournal, type Checked } from "../../journal/sqlite/check.ts";
+import { checkJournal, type CheckedJournal } from "../../journal/sqlite/check.ts";
 import { invalidBatches } from "../batch-record.ts";
 import { ownersIn } from "./run-files.ts";
 
 export type { JournalFault } from "../../journal/sqlite/check.ts";
 
-export type CheckedRecord = Checked & {
+export type CheckedRecord = CheckedJournal & {
   /** How many runs that were removed have files left. */
   readonly orphans: number;
   /** Files that are not valid records of a batch. */

@@ -26,9 +26,7 @@ import { reachFrom } from "../../load/rules/graph.ts";
 import { originOf, type Origin, type OriginOf, type Written } from "../../load/text/origin.ts";
 import { fieldWords } from "../../load/registry/schemas.ts";
 import { effectiveLimits } from "../../load/agent/spending.ts";
-import { stageSupplier } from "../../prompts/stage.ts";
-import { nameIn, parseLenient, parseTemplate, templateNames } from "../../flow/text/template.ts";
-import { supplierOf, type Supplier } from "../../prompts/variables.ts";
+import { readsOf, stageSupplier, type VariableRead, type Supplier } from "../../flow/reads.ts";
 import { flowDigest, type LoadedAgent } from "../load.ts";
 
 /** A value that holds, and why. */
@@ -75,7 +73,7 @@ export type StepExplained = {
   /** The shortest way here from the entry; empty: there is none. */
   readonly way: readonly StepId[];
   readonly prompt: PromptExplained | null;
-  readonly variables: readonly Variable[];
+  readonly variables: readonly VariableRead[];
   readonly answer:
     | { readonly kind: "text" }
     | {
@@ -118,13 +116,6 @@ export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> 
   readonly output: readonly { readonly key: string; readonly path: string }[];
   /** The placeholders of its body, as written. */
   readonly placeholders: readonly { readonly written: string; readonly supplier: Supplier | null }[];
-};
-
-export type Variable = {
-  readonly name: string;
-  readonly isDeclared: boolean;
-  readonly isUsed: boolean;
-  readonly supplier: Supplier | null;
 };
 
 export type Gate = {
@@ -206,7 +197,7 @@ export function explainStep(
     origin: written()?.origin ?? NOT_WRITTEN,
     way: reachFrom(flow.entry, new Map(Object.entries(flow.steps))).pathTo(id),
     prompt: step.by.kind === "command" ? null : promptOf(step.prompt),
-    variables: variablesOf(flow, step),
+    variables: readsOf(flow, step),
     answer:
       answer.kind === "text"
         ? { kind: "text" }
@@ -349,27 +340,6 @@ function stageOf(flow: Flow, step: Step): StageExplained | null {
 
 function promptOf({ file, tried, text, builtIn }: Prompt): PromptExplained {
   return { file, tried, builtIn: builtIn === undefined ? null : text };
-}
-
-/** What the prompt reads, by itself and through the sections in it. */
-export function variablesOf(flow: Flow, step: Step): readonly Variable[] {
-  if (step.by.kind === "command" || step.prompt.syntax === "stage") return [];
-  const { variables } = step.prompt;
-  const names = namesIn(step.prompt);
-  const sections = names.flatMap((name) => own(flow.sections ?? {}, name) ?? []);
-  const used = new Set([...names, ...sections.flatMap(namesIn)]);
-  return [...new Set([...variables, ...used])].map((name) => ({
-    name,
-    isDeclared: variables.includes(name),
-    isUsed: used.has(name),
-    supplier: supplierOf(flow, step, name),
-  }));
-}
-
-function namesIn({ text, syntax }: Prompt): readonly string[] {
-  return syntax === "lenient"
-    ? templateNames(parseLenient(text)).map(nameIn)
-    : templateNames(parseTemplate(text));
 }
 
 function gateOf({ id, decide }: Step, origin: OriginOf): Gate | null {

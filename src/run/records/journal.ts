@@ -6,7 +6,13 @@ import { RunnerError, type Clock, type Journal } from "../../engine/ports.ts";
 import { fileInside } from "../../journal/sqlite/inside.ts";
 import { openSqliteJournal } from "../../journal/sqlite/sqlite.ts";
 import { ownerNamed } from "../../journal/sqlite/whereabouts.ts";
-import { bindDatabase, rememberState, standingOf, stateUnusable, wasMade } from "../trust/state-folders.ts";
+import {
+  bindDatabase,
+  rememberState,
+  stateStanding,
+  stateUnusable,
+  wasMade,
+} from "../trust/state-folders.ts";
 import type { ForeignRun, TrustJournal } from "../trust/foreign-state.ts";
 
 /**
@@ -21,7 +27,7 @@ export async function openJournal(
   before?: () => Promise<void>,
 ): Promise<Journal> {
   const env = access.env ?? process.env;
-  const standing = standingOf(stateDir, env);
+  const standing = stateStanding(stateDir, env);
   const { kind } = standing;
   if (kind === "foreign") {
     const { requireOwnState } = await import("../trust/foreign-state.ts");
@@ -49,7 +55,7 @@ export async function openExistingJournal(
       "JOURNAL_UNAVAILABLE",
       `The state folder ${stateDir} is not a folder. Choose another one with --state DIR.`,
     );
-  const standing = standingOf(stateDir, env);
+  const standing = stateStanding(stateDir, env);
   if (!existsSync(join(stateDir, "runs.db"))) return null;
   if (standing.kind !== "foreign") return await openToRead(stateDir, clock, { env });
   const { stateForeign } = await import("../trust/foreign-state.ts");
@@ -85,7 +91,7 @@ export async function openOwnJournal(
   ref: string | null,
   before?: (journal: Journal) => Promise<void>,
 ): Promise<Journal | null> {
-  if (standingOf(stateDir, access.env ?? process.env).kind !== "foreign")
+  if (stateStanding(stateDir, access.env ?? process.env).kind !== "foreign")
     return await openExistingJournal(stateDir, clock, access);
   const looked = async <T>(look: (journal: Journal) => Promise<T>): Promise<T | null> => {
     const journal = await openExistingJournal(stateDir, clock, access);

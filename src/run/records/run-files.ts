@@ -34,7 +34,7 @@ const BATCHES = "batches";
 /** The names that we give: anything else there belongs to somebody else. */
 const OWN_NAME = /^[\da-z]{10}$/;
 
-/** Only for a run that the journal has let go: whoever drives it works with them. */
+/** Only for a run that the journal has released: the process that drives it uses them. */
 export function removeBelongings(stateDir: string, run: string): void {
   for (const path of belongingsOf(stateDir, run)) rmSync(path, { recursive: true, force: true });
 }

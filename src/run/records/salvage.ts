@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { salvage, type Salvaged } from "../../journal/sqlite/salvage.ts";
 import { leaveOut } from "../batch-record.ts";
 import { copyBelongings } from "./run-files.ts";
-import { bindDatabase, rememberState, standingOf } from "../trust/state-folders.ts";
+import { bindDatabase, rememberState, stateStanding } from "../trust/state-folders.ts";
 
 export type { Salvaged, SalvagedRun } from "../../journal/sqlite/salvage.ts";
 
@@ -18,7 +18,7 @@ export function salvageState(
   env: NodeJS.ProcessEnv,
   now: number,
 ): Salvaged & { readonly isOwn: boolean } {
-  const isOwn = standingOf(stateDir, env).kind === "ours";
+  const isOwn = stateStanding(stateDir, env).kind === "ours";
   const salvaged = salvage(stateDir, out);
   writeFileSync(join(out, ".gitignore"), "*\n", { flag: "wx" });
   copyBelongings(stateDir, out);

@@ -20,9 +20,9 @@ import { placeholdersIn } from "../../flow/text/placeholder.ts";
 import { checksDone } from "../../flow/rules.ts";
 import type { Composed } from "../../flow/scene.ts";
 import { composer, editionOf } from "../../prompts/compose.ts";
-import { stageSupplier, stageValue } from "../../prompts/stage.ts";
+import { readsOf, stageSupplier, type VariableRead } from "../../flow/reads.ts";
+import { stageValue } from "../../prompts/stage.ts";
 import { explainMissing, supplied } from "../../prompts/variables.ts";
-import { variablesOf, type Variable } from "./explain.ts";
 import { deedsOf, laneIn } from "../../story/story.ts";
 import type { Happened } from "../../story/visits.ts";
 
@@ -60,7 +60,7 @@ export type Told = {
   readonly words: Composed | null;
 };
 
-export type SuppliedVariable = Variable & {
+export type SuppliedVariable = VariableRead & {
   readonly value: string | null;
   /** Who ought to have supplied it, where nobody did. */
   readonly missing: string | null;
@@ -184,7 +184,7 @@ function toldStage(step: Step, say: Say, state: State, flow: Flow): Told {
 }
 
 function suppliedVariables(flow: Flow, step: Step, scene: State): readonly SuppliedVariable[] {
-  return variablesOf(flow, step).map(({ name, isDeclared, isUsed, supplier }) => {
+  return readsOf(flow, step).map(({ name, isDeclared, isUsed, supplier }) => {
     const found = supplied(flow, step, scene, name);
     return {
       name,

@@ -2,12 +2,12 @@
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { recoverCheckout, underWayIn } from "../../effects/git/checkout.ts";
-import { findPlace } from "../../effects/git/git-place.ts";
+import { findGitPlace } from "../../effects/git/git-place.ts";
 import type { Git } from "../../effects/git/git.ts";
-import { isAncestor, tipOf, treesOf, type Tree } from "../../effects/git/git-queries.ts";
+import { isAncestor, tipOf, treesOf, type ListedWorktree } from "../../effects/git/git-queries.ts";
 import { dirtyIn } from "../../effects/git/submodules.ts";
 import { inTurn, takeTurn } from "../../effects/process/turn.ts";
-import { named } from "../../effects/git/words.ts";
+import { namedPaths } from "../../effects/git/words.ts";
 import {
   discardWorktree,
   isHalfMade,
@@ -24,7 +24,7 @@ import type { Event, Worktree } from "../../flow/event.ts";
 import { placeFault } from "../world/workplace.ts";
 import { realPath, repositoryAround } from "../world/repository.ts";
 import { everyRow, slicesOf, summarise, type RunSummary } from "./runs.ts";
-import { gitFor, type Surroundings } from "../world/worktree.ts";
+import { gitFor, type WorktreeSurroundings } from "../world/worktree.ts";
 
 export type WorktreeRow = {
   readonly run: string;
@@ -46,10 +46,13 @@ export type WorktreeRow = {
 };
 
 /** `root` is that of the project. Without `isOurs`, git is not started anywhere: somebody else wrote the journal. */
-export type Around = Surroundings & { readonly root: string; readonly isOurs: boolean };
+export type WorktreesContext = WorktreeSurroundings & { readonly root: string; readonly isOurs: boolean };
 
 /** Of all recorded runs, newest first; those of which neither folder nor branch is left are not listed. */
-export async function listWorktrees(journal: Journal, around: Around): Promise<readonly WorktreeRow[]> {
+export async function listWorktrees(
+  journal: Journal,
+  around: WorktreesContext,
+): Promise<readonly WorktreeRow[]> {
   return (await recorded(journal, around)).map(({ row }) => row);
 }
 
@@ -63,7 +66,7 @@ export type Pruned = {
 /** Removes the worktrees of ended runs in which everything is committed, and the branches that their base has all of. */
 export async function pruneWorktrees(
   journal: Journal,
-  around: Around,
+  around: WorktreesContext,
   options: { readonly dryRun?: boolean } = {},
 ): Promise<readonly Pruned[]> {
   const pruned: Pruned[] = [];
@@ -86,7 +89,7 @@ function reasonToKeep({ state, uncommitted, exists, merged }: WorktreeRow, isBeg
   // One that was killed before its first step has nothing in it: a resume makes it again.
   if ((state === "interrupted" && isBegun) || state === "waiting") return "its run has not ended";
   if (uncommitted === null) return "git cannot read its status";
-  if (uncommitted.length > 0) return `not committed: ${named(uncommitted.map((path) => ({ path })))}`;
+  if (uncommitted.length > 0) return `not committed: ${namedPaths(uncommitted.map((path) => ({ path })))}`;
   return exists || merged === true
     ? null
     : "only its branch is left, with commits that its base does not have";
@@ -120,13 +123,13 @@ async function firstOf(journal: Journal, run: string): Promise<Event | undefined
   }
 }
 
-async function recorded(journal: Journal, around: Around): Promise<readonly Recorded[]> {
+async function recorded(journal: Journal, around: WorktreesContext): Promise<readonly Recorded[]> {
   const { root, isOurs } = around;
   // Asked where the project is, never where a journal says that a repository is.
   const { top } = repositoryAround(root);
   const outer = gitFor(around, [top]);
   const found: Recorded[] = [];
-  let trees: readonly Tree[] | null | undefined;
+  let trees: readonly ListedWorktree[] | null | undefined;
   for await (const run of everyRow(journal)) {
     const first = await firstOf(journal, run.id);
     if (first?.type !== "run.started" || first.worktree === undefined) continue;
@@ -213,7 +216,7 @@ function treeFault(
   worktree: Worktree,
   run: string,
   made: boolean,
-  trees: readonly Tree[] | null,
+  trees: readonly ListedWorktree[] | null,
 ): string | null {
   const { path, branch } = worktree;
   if (trees === null) return `git cannot list the worktrees of this repository; ${REPAIR}`;
@@ -243,11 +246,11 @@ export type Repaired = {
 /** What a killed process left that keeps git or later runs from their work. Commits and uncommitted work stay. */
 export async function repairWorktrees(
   journal: Journal | null,
-  around: Around,
+  around: WorktreesContext,
   { dryRun = false, now }: { readonly dryRun?: boolean; readonly now: number },
 ): Promise<readonly Repaired[]> {
   const { top } = repositoryAround(around.root);
-  const common = findPlace(top)?.common;
+  const common = findGitPlace(top)?.common;
   if (common === undefined) return [];
   const repaired: Repaired[] = [];
   for (const one of unreadableIn(common)) {
@@ -270,7 +273,7 @@ export async function repairWorktrees(
 /** Those that runs are recorded with, in a journal of the user's own. */
 export async function repairRecorded(
   journal: Journal,
-  around: Around,
+  around: WorktreesContext,
   dryRun: boolean,
 ): Promise<readonly Repaired[]> {
   const { top } = repositoryAround(around.root);
@@ -294,7 +297,7 @@ export async function repairRecorded(
 
 /** What `repairWorktrees` would put right in the repository, whatever the journal says; git is not started. */
 export function troubleWithWorktrees(root: string): readonly string[] {
-  const common = findPlace(repositoryAround(root).top)?.common;
+  const common = findGitPlace(repositoryAround(root).top)?.common;
   if (common === undefined) return [];
   const note = underWayIn(common);
   return [
@@ -309,7 +312,7 @@ export function troubleWithWorktrees(root: string): readonly string[] {
 async function repairCheckout(
   common: string,
   top: string,
-  around: Around,
+  around: WorktreesContext,
   dryRun: boolean,
 ): Promise<readonly Repaired[]> {
   const note = underWayIn(common);

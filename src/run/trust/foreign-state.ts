@@ -5,7 +5,7 @@ import type { Entry } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { recallBackend } from "../world/backend.ts";
 import type { RecordedRun } from "../records/runs.ts";
-import { rememberState, standingOf } from "./state-folders.ts";
+import { rememberState, stateStanding } from "./state-folders.ts";
 
 /** Whether what came from elsewhere is used all the same: said before, or asked when it comes to that. */
 export type Yes = boolean | ((question: ForeignQuestion) => Promise<boolean>);
@@ -45,7 +45,7 @@ export async function requireOwnState(
   run: () => Promise<ForeignRun | null> = () => Promise.resolve(null),
   before?: () => Promise<void>,
 ): Promise<void> {
-  const standing = standingOf(stateDir, env);
+  const standing = stateStanding(stateDir, env);
   if (standing.kind !== "foreign") return;
   const { why, isRefused } = standing;
   if (isRefused) throw stateForeign({ stateDir, why, run: null }, isRefused);
@@ -58,7 +58,7 @@ export async function requireOwnState(
 
 /** Throws STATE_FOREIGN without asking. */
 export function requireKnownState(stateDir: string, env: NodeJS.ProcessEnv): void {
-  const standing = standingOf(stateDir, env);
+  const standing = stateStanding(stateDir, env);
   if (standing.kind === "foreign")
     throw stateForeign({ stateDir, why: standing.why, run: null }, standing.isRefused);
 }

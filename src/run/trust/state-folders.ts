@@ -42,8 +42,8 @@ type StateRecord = KnownState & {
 /** When the file was made; where the file system cannot tell, its inode. */
 type FileMark = { readonly born: string } | { readonly inode: string };
 
-export type Standing =
-  /** There is none yet: whoever records a run first makes it. */
+export type StateStanding =
+  /** There is none yet: the first run that is recorded creates it. */
   | { readonly kind: "absent" }
   /** `isBound`: another file in the place of its `runs.db` would be noticed. */
   | { readonly kind: "ours"; readonly isBound: boolean }
@@ -59,7 +59,7 @@ const ID = /^[0-9a-f]{32}$/;
 const ofThisProcess = new Map<string, string>();
 
 /** A stat and two small reads for a folder of ours. Throws STATE_UNSAFE where links are in it. */
-export function standingOf(stateDir: string, env: NodeJS.ProcessEnv): Standing {
+export function stateStanding(stateDir: string, env: NodeJS.ProcessEnv): StateStanding {
   const folder = lstatSync(stateDir, { throwIfNoEntry: false });
   requirePlainState(stateDir);
   if (folder?.isDirectory() !== true) return { kind: "absent" };
@@ -100,7 +100,7 @@ function whyNotRecorded(env: NodeJS.ProcessEnv): string | null {
   }
 }
 
-function foreign(why: string, isRefused = false): Standing {
+function foreign(why: string, isRefused = false): StateStanding {
   return { kind: "foreign", why, isRefused };
 }
 
@@ -243,7 +243,7 @@ function readRecord(env: NodeJS.ProcessEnv, id: string): StateRecord | null {
   }
 }
 
-/** Says whether it is there: a home folder that cannot be written is no reason not to run. */
+/** Returns whether it exists: a home folder that is not writable does not stop a run. */
 function writeRecord(env: NodeJS.ProcessEnv, record: StateRecord): boolean {
   const folder = statesFolder(env);
   if (folder === null) return false;

@@ -360,7 +360,7 @@ function commentEnd(source: string, at: number, lastClose: number): number | nul
     const end = source.indexOf("\n", at);
     return end === -1 ? source.length : end;
   }
-  // One that is never closed is no program.
+  // One that is never closed is not a valid program.
   if (source[at + 1] !== "*" || lastClose < at + 2) return null;
   return source.indexOf("*/", at + 2) + 2;
 }

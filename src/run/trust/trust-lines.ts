@@ -1,6 +1,6 @@
 /** Everything that the files of an agent could make this machine do, one line each: what a user is asked to trust. */
 import { commandForms, mayOffer, mayOfferAsking } from "../../boundaries/gate/gate.ts";
-import { isOutside, TRUSTED_HOSTS, type Places } from "../../boundaries/sandbox/policy.ts";
+import { isOutside, TRUSTED_HOSTS, type SandboxPlaces } from "../../boundaries/sandbox/policy.ts";
 import { openedLabels } from "../../effects/actions/closing.ts";
 import type { CommandCheck, Flow, Module } from "../../flow/flow.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
@@ -21,7 +21,7 @@ import { IN_WORKTREE } from "./trust-store.ts";
 export async function trustLines(
   flow: Flow,
   confined: boolean,
-  places: () => Pick<Places, "root" | "home">,
+  places: () => Pick<SandboxPlaces, "root" | "home">,
 ): Promise<readonly string[]> {
   const plain = plainLines(flow, confined);
   const modules = modulesOf(flow);

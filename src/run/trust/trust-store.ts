@@ -37,7 +37,7 @@ export const IN_WORKTREE = "git: makes a worktree and a branch for each run";
 
 export type Wanted = Pick<Trusted, "root" | "agent" | "digest" | "lines">;
 
-export function digestOf(agent: string, lines: readonly string[]): string {
+export function trustDigest(agent: string, lines: readonly string[]): string {
   return createHash("sha256").update(canonicalJson({ agent, lines })).digest("hex");
 }
 
@@ -102,7 +102,7 @@ export function openTrust(env: NodeJS.ProcessEnv): TrustStore | null {
 /** Less than what was trusted needs no new yes, unless what is gone kept the rest away from the user's own folder. */
 function covers({ root, agent, digest, lines, at }: Trusted, wanted: Wanted): boolean {
   if (at === null || root !== wanted.root || agent !== wanted.agent) return false;
-  if (digestOf(agent, lines) !== digest) return false;
+  if (trustDigest(agent, lines) !== digest) return false;
   const known = new Set(lines);
   return (
     wanted.lines.every((line) => known.has(line)) &&

@@ -32,10 +32,10 @@ export type TrustQuestion = {
   /** Everything that is to be trusted, one line each, as it is written. */
   readonly commands: readonly string[];
   /** What is new and what is gone since this agent was last trusted here; null: it never was. */
-  readonly change: Change | null;
+  readonly change: TrustChange | null;
 };
 
-export type Change = { readonly added: readonly string[]; readonly removed: readonly string[] };
+export type TrustChange = { readonly added: readonly string[]; readonly removed: readonly string[] };
 
 /** What would be asked, and how it stands. */
 export type TrustState = TrustQuestion & {
@@ -47,7 +47,7 @@ export type TrustState = TrustQuestion & {
 
 /**
  * Returns when the flow may run, NOT_TRUSTED otherwise. A flow that could do nothing needs no trust. A digest that is given
- * must be the right one, also where it is not needed: whoever wrote it down meant something else.
+ * must be the right one, also where it is not needed: the user who wrote it down meant something else.
  */
 export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
   const { env, digest: given, confirm, notify } = options;
@@ -83,8 +83,8 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
 /** What else would be refused next; null: nothing. */
 async function foreignness({ stateDir, env }: TrustOptions): Promise<string | null> {
   if (stateDir === undefined) return null;
-  const { standingOf } = await import("./state-folders.ts");
-  const standing = standingOf(stateDir, env);
+  const { stateStanding } = await import("./state-folders.ts");
+  const standing = stateStanding(stateDir, env);
   if (standing.kind !== "foreign" || standing.isRefused) return null;
   return `${stateDir} needs your trust too: ${standing.why}`;
 }
@@ -123,10 +123,10 @@ async function linesFor(flow: Flow, { root, env, confined }: TrustOptions): Prom
 }
 
 async function standing(flow: Flow, lines: readonly string[], options: TrustOptions) {
-  const { digestOf, openTrust } = await import("./trust-store.ts");
+  const { trustDigest, openTrust } = await import("./trust-store.ts");
   const { agent } = flow;
   const root = realpathSync.native(options.root);
-  const wanted: Trusted = { root, agent, digest: digestOf(agent, lines), lines, at: null };
+  const wanted: Trusted = { root, agent, digest: trustDigest(agent, lines), lines, at: null };
   return { store: openTrust(options.env), wanted };
 }
 
@@ -153,7 +153,7 @@ function record(store: TrustStore | null, entry: Trusted, notify: TrustOptions["
 }
 
 /** One line each, and nothing in them can pose as another; since the last time, `+` is new and `-` is gone. */
-export function commandLines(commands: readonly string[], change: Change | null): readonly string[] {
+export function commandLines(commands: readonly string[], change: TrustChange | null): readonly string[] {
   const marked = (mark: string, line: string) => {
     const [first = "", ...rest] = visible(line).split("\n");
     return [`${mark} ${first}`, ...(rest.length === 0 ? [] : [gutter(rest.join("\n"), "    | ")])].join("\n");
@@ -165,7 +165,7 @@ export function commandLines(commands: readonly string[], change: Change | null)
   ];
 }
 
-function changeSince(store: TrustStore | null, { root, agent, lines }: Trusted): Change | null {
+function changeSince(store: TrustStore | null, { root, agent, lines }: Trusted): TrustChange | null {
   const known = store?.list().filter((entry) => entry.root === root && entry.agent === agent) ?? [];
   const newest = known.toSorted((a, b) => ((a.at ?? "") < (b.at ?? "") ? -1 : 1)).at(-1);
   if (newest === undefined) return null;

@@ -44,7 +44,7 @@ export async function* momentsOf(
     const { clock, signal } = following;
     if (signal.aborted) return;
     if (newest !== undefined) continue;
-    // By either sign: a clock that is set back must not keep a dead process alive.
+    // In either direction: a system clock that was set back must not keep a dead process alive.
     if (Math.abs(clock.now() - asked) >= ALIVE_MS) {
       asked = clock.now();
       if (!(await isDriven(journal, id)) && (await journal.read(id, seq, 1)).length === 0) return;

@@ -8,7 +8,7 @@ import { EMPTY_STATE } from "../../engine/decide/state.ts";
 import type { Hear } from "../../engine/drive/drive.ts";
 import type { Pins } from "../../flow/machine/ground.ts";
 import type { Moment } from "../../story/story.ts";
-import { isInside } from "../world/files.ts";
+import { isInsideProject } from "../world/files.ts";
 import { formatLine } from "../../tell/log-line.ts";
 import { logLines } from "../../tell/log.ts";
 import { isTraced } from "./traced.ts";
@@ -28,7 +28,7 @@ export type Ear = {
   readonly close: () => Promise<readonly string[]> | readonly string[];
 };
 
-export type Surroundings = {
+export type ListenContext = {
   readonly flow: Prepared;
   readonly run: string;
   readonly startedAt: number;
@@ -40,7 +40,7 @@ export type Surroundings = {
   readonly log: string | undefined;
 };
 
-export async function listen(around: Surroundings): Promise<Listener> {
+export async function listen(around: ListenContext): Promise<Listener> {
   const warnings: string[] = [];
   const ears: Ear[] = [];
   if (around.log !== undefined || around.flow.settings.logging.enabled) {
@@ -99,7 +99,7 @@ function safe(name: string, warnings: string[], open: () => Ear): Ear {
   };
 }
 
-function openLog({ flow, run, startedAt, isResumed, root, log }: Surroundings): Ear {
+function openLog({ flow, run, startedAt, isResumed, root, log }: ListenContext): Ear {
   const { directory, format, maxFiles } = flow.settings.logging;
   using where = log === undefined ? insideOf(root, directory) : namedByUser(log);
   const file = openLogFile({
@@ -138,7 +138,7 @@ function insideOf(root: string, directory: string): Where {
   let there = folder;
   while (!existsSync(there)) there = dirname(there);
   const real = realpathSync.native(there);
-  if (!isInside(resolve(root), folder) || !isInside(top, real))
+  if (!isInsideProject(resolve(root), folder) || !isInsideProject(top, real))
     throw new Error(`${directory} leads out of the project`);
   const parts = relative(top, join(real, relative(there, folder))).split(sep);
   return whereOf(

@@ -1,12 +1,12 @@
 /** Traces of a run for OpenTelemetry, as the usual variables of the environment ask for them. */
 import { createExporter } from "../../effects/otlp.ts";
-import type { Ear, Surroundings } from "./listen.ts";
+import type { Ear, ListenContext } from "./listen.ts";
 import { createSpans } from "../../tell/spans.ts";
 
 /** How long the end of a run may wait for the collector. */
 const LAST_MS = 2000;
 
-export function createTraces({ env, flow, run }: Surroundings): Ear {
+export function createTraces({ env, flow, run }: ListenContext): Ear {
   const spans = createSpans(
     flow,
     run,

@@ -49,9 +49,9 @@ export function createFiles(root: string): FileTree {
     if (path.includes("\0")) return { kind: "refused", why: "the path holds a NUL character" };
     if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
     const full = resolve(top, path);
-    if (!isInside(top, full)) return { kind: "refused", why: "the path leaves the project" };
+    if (!isInsideProject(top, full)) return { kind: "refused", why: "the path leaves the project" };
     const real = realPlace(full);
-    return isInside(realFolder(top), real)
+    return isInsideProject(realFolder(top), real)
       ? { real }
       : { kind: "refused", why: "a link leads out of the project" };
   }
@@ -152,7 +152,7 @@ function kindOf(stats: Stats): string {
 const PLAIN = /^(?:\.?[\w@-][\w@.-]*\/)*\.?[\w@-][\w@.-]*$/;
 
 /** By path segments: `root-evil` is not inside `root`, and `..foo` is a good name. */
-export function isInside(root: string, path: string): boolean {
+export function isInsideProject(root: string, path: string): boolean {
   const way = relative(root, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

@@ -1,7 +1,7 @@
 /** GitHub as one run sees it: which repository it is, is settled before the first step; it is spoken to when it is needed. */
 import { GITHUB_READ, type AskGitHub } from "../../boundaries/tools/github.ts";
 import { mayOfferAsking } from "../../boundaries/gate/gate.ts";
-import type { GitHub, Outcome, Place } from "../../effects/github/github.ts";
+import type { GitHub, GithubOutcome, GithubPlace } from "../../effects/github/github.ts";
 import { runProcess } from "../../effects/process/process.ts";
 import type { Clock } from "../../engine/ports.ts";
 import { outsideOf } from "../../engine/decide/stop.ts";
@@ -9,13 +9,13 @@ import type { Event, Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { programsFor } from "./programs.ts";
 
-export type GitHubOf = () => Promise<Outcome<GitHub>>;
+export type GitHubOf = () => Promise<GithubOutcome<GitHub>>;
 
 /** Which repository a run speaks of; null: it cannot speak to GitHub at all. */
-export type Pinned = Outcome<Place> | null;
+export type Pinned = GithubOutcome<GithubPlace> | null;
 
 /** As it is recorded: found in a remote of the repository that the run was started in. */
-export type Recorded = Extract<Event, { type: "run.started" }>["repository"];
+export type RecordedGithub = Extract<Event, { type: "run.started" }>["repository"];
 
 /**
  * Whatever a run writes later on changes nothing about it. What the user's environment says counts before what was
@@ -25,7 +25,7 @@ export async function pinRepository(
   flows: readonly Flow[],
   place: { readonly cwd: string; readonly worktree?: Worktree },
   { env, signal }: Pick<GitHubAround, "env" | "signal">,
-  recorded?: Recorded,
+  recorded?: RecordedGithub,
 ): Promise<Pinned> {
   const isProposed = place.worktree?.finalize.createPr === true;
   if (!flows.some((flow) => mayUseGitHub(flow, isProposed))) return null;
@@ -36,7 +36,7 @@ export async function pinRepository(
   return await findRepository({ env, cwd, signal, programs: programsFor(env, [cwd]), exec: runProcess });
 }
 
-/** What is recorded of it: a name in the environment is for whoever goes on with the run to give. */
+/** What is recorded of it. The process that resumes the run reads names from its own environment. */
 export function toRecord(pinned: Pinned): Pick<Extract<Event, { type: "run.started" }>, "repository"> {
   if (pinned === null || !pinned.ok || !pinned.value.from.startsWith("the remote ")) return {};
   const { host, owner, repo, from } = pinned.value;
@@ -66,8 +66,8 @@ export type GitHubAround = {
 
 /** A run that never asks loads nothing of it. The token is the user's: nothing of a project says where it is. */
 export function githubFor({ enabled, repository, ...around }: GitHubAround): GitHubOf {
-  let opened: Promise<Outcome<GitHub>> | null = null;
-  const open = async (): Promise<Outcome<GitHub>> => {
+  let opened: Promise<GithubOutcome<GitHub>> | null = null;
+  const open = async (): Promise<GithubOutcome<GitHub>> => {
     if (!enabled) return { ok: false, kind: "forbidden", why: SWITCHED_OFF };
     if (repository === null) return { ok: false, kind: "no-repository", why: NOT_SETTLED };
     const { openGitHub } = await import("../../effects/github/github.ts");
@@ -97,7 +97,7 @@ export async function surveyGitHub(
   env: NodeJS.ProcessEnv,
   cwd: string,
   online: boolean,
-): Promise<Outcome<string>> {
+): Promise<GithubOutcome<string>> {
   const signal = new AbortController().signal;
   const clock: Clock = { now: Date.now, sleep: () => Promise.resolve() };
   const { openGitHub } = await import("../../effects/github/github.ts");

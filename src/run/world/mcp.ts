@@ -18,7 +18,7 @@ import {
 } from "../../flow/mcp.ts";
 import { reachFrom } from "../../load/rules/graph.ts";
 import { isNeverPassed } from "./config.ts";
-import type { Ground } from "./sandbox.ts";
+import type { SandboxGround } from "./sandbox.ts";
 
 export type Servers = {
   readonly tools: readonly ServedTool[];
@@ -33,7 +33,7 @@ export type ServersAround = {
   /** Names of the user's environment that programs may see, besides the usual ones. */
   readonly allow: readonly string[];
   /** How their programs are started. */
-  readonly child: Ground["child"];
+  readonly child: SandboxGround["child"];
   readonly signal: AbortSignal;
   readonly startMs?: number;
   readonly callMs?: number;

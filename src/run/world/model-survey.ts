@@ -3,7 +3,7 @@ import { isInstalled } from "../../backends/ai-sdk/packages.ts";
 import type { Price } from "../../backends/ai-sdk/prices.ts";
 import { PROVIDERS, type ProviderId } from "../../backends/ai-sdk/providers.ts";
 import { addressShown, configFile, readConfig } from "./config.ts";
-import { faultsOf, findModel, keyIn, knownNames, whyNot } from "./models.ts";
+import { modelFaults, findModel, keyIn, knownNames, whyNot } from "./models.ts";
 
 export { PRICE_SOURCES, PRICES_OF, UNPRICED } from "../../backends/ai-sdk/prices.ts";
 
@@ -51,7 +51,7 @@ export function surveyModels(env: NodeJS.ProcessEnv): {
       isInstalled: isInstalled(provider),
       price,
       why,
-      faults: faultsOf(named, env),
+      faults: modelFaults(named, env),
     };
   });
   const { costUsd, unmetered } = config.limits;

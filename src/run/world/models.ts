@@ -2,7 +2,7 @@
 import { manual } from "../../flow/manual.ts";
 import type { Backend } from "../../engine/ports.ts";
 import { RunnerError } from "../../engine/ports.ts";
-import { installCommand, isInstalled } from "../../backends/ai-sdk/packages.ts";
+import { sdkInstallCommand, isInstalled } from "../../backends/ai-sdk/packages.ts";
 import { priceOf, type Price } from "../../backends/ai-sdk/prices.ts";
 import {
   isProvider,
@@ -18,7 +18,7 @@ import { didYouMean, onlyNear } from "../../load/text/suggest.ts";
 import { addressFault, addressShown, readConfig, type UserConfig, type WireSettings } from "./config.ts";
 import { proxiesOf, proxyFault, proxyHint } from "./proxy.ts";
 
-export type Surroundings = { readonly config: UserConfig; readonly env: NodeJS.ProcessEnv };
+export type ModelSurroundings = { readonly config: UserConfig; readonly env: NodeJS.ProcessEnv };
 
 /** A model that a name means, whether or not it can be asked here. */
 export type NamedModel = {
@@ -55,7 +55,7 @@ const FAMILIES: readonly (readonly [RegExp, ProviderId])[] = [
 /** The backend `ai-sdk` for the models of a flow. `recorded` are the options that an earlier stretch of the run left. */
 export async function createModels(
   flow: Flow,
-  around: Surroundings,
+  around: ModelSurroundings,
   how: { readonly model?: string; readonly recorded?: Json; readonly marks: readonly Json[] },
 ): Promise<Backend> {
   const refs = isObject(how.recorded) && isObject(how.recorded.models) ? how.recorded.models : {};
@@ -81,7 +81,7 @@ export function modelNames(flow: Flow): readonly string[] {
 }
 
 /** NO_BACKEND when nothing has that name. */
-export function findModel(name: string, { config, env }: Surroundings): NamedModel {
+export function findModel(name: string, { config, env }: ModelSurroundings): NamedModel {
   const meant = followNames(name, config);
   const entry = own(config.models, meant);
   if (entry !== undefined && typeof entry !== "string") {
@@ -125,7 +125,7 @@ function followNames(name: string, { models }: UserConfig): string {
 function plainModel(
   provider: ProviderId,
   model: string,
-  { config, env }: Surroundings,
+  { config, env }: ModelSurroundings,
   written: WireSettings = {},
 ): NamedModel {
   const { baseUrl, baseUrlEnv, keys } = PROVIDERS[provider];
@@ -154,7 +154,7 @@ function toTarget(named: NamedModel, env: NodeJS.ProcessEnv): ModelTarget {
   const { ref, provider, model, baseUrl, keyEnv, settings, price } = named;
   const { apiKeyEnv: _, headers = {}, ...sent } = settings;
   const from = keyEnv.find((name) => filled(env[name]) !== undefined);
-  const filledHeaders = Object.entries(filledIn(headers, env));
+  const headerPairs = Object.entries(filledHeaders(headers, env));
   return {
     ref,
     provider,
@@ -164,19 +164,19 @@ function toTarget(named: NamedModel, env: NodeJS.ProcessEnv): ModelTarget {
     ...(from === undefined
       ? {}
       : { keyEnv: from, [TOKENS.includes(from) ? "authToken" : "apiKey"]: filled(env[from])! }),
-    ...(filledHeaders.length === 0 ? {} : { headers: Object.fromEntries(filledHeaders) }),
+    ...(headerPairs.length === 0 ? {} : { headers: Object.fromEntries(headerPairs) }),
     ...(price === null ? {} : { price }),
   };
 }
 
 /** Everything that keeps the model from being asked here, with what to do about it; null: it can be asked. */
 export function whyNot(named: NamedModel, env: NodeJS.ProcessEnv): string | null {
-  const faults = faultsOf(named, env);
+  const faults = modelFaults(named, env);
   return faults === null ? null : `The model ${named.ref} ${faults}`;
 }
 
 /** The same, without the name of the model: equal for models that have the same faults. */
-export function faultsOf(named: NamedModel, env: NodeJS.ProcessEnv): string | null {
+export function modelFaults(named: NamedModel, env: NodeJS.ProcessEnv): string | null {
   const { provider, baseUrl, baseUrlEnv, keyEnv, otherKeyEnv, settings } = named;
   const faults: string[] = [];
   if (baseUrl === null)
@@ -200,7 +200,7 @@ export function faultsOf(named: NamedModel, env: NodeJS.ProcessEnv): string | nu
   const proxy = baseUrl === null ? null : proxyFault(baseUrl, env);
   if (proxy !== null) faults.push(`cannot be asked through the proxy of your environment: ${proxy}.`);
   if (!isInstalled(provider))
-    faults.push(`needs a package that is not installed: ${installCommand(provider)}`);
+    faults.push(`needs a package that is not installed: ${sdkInstallCommand(provider)}`);
   return faults.length === 0 ? null : faults.join(" It also ");
 }
 
@@ -213,7 +213,7 @@ function filled(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === "" ? undefined : value.trim();
 }
 
-export function filledIn(
+export function filledHeaders(
   headers: { readonly [name: string]: string },
   env: NodeJS.ProcessEnv,
 ): { readonly [name: string]: string } {
@@ -275,7 +275,7 @@ function unknown(name: string, meant: string, config: UserConfig): RunnerError {
 /** What one step may cost in output at the most: known only where the price and the length of a response are. */
 export function outputOf(
   name: string,
-  around: Surroundings,
+  around: ModelSurroundings,
 ): { readonly tokens: number; readonly usd: number } | null {
   const { maxOutputTokens, price } = findModel(name, around);
   const tokens = maxOutputTokens ?? price?.maxOutput;

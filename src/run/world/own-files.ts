@@ -148,8 +148,11 @@ function fixed(path: string, what: string): Fixed {
 function ownParts(home: string, roots: readonly string[]): readonly Fixed[] {
   if (!roots.some((root) => isInside(home, root))) return [fixed(home, OWN)];
   const [top = ""] = relative(home, realPlace(fileURLToPath(import.meta.url))).split(sep);
-  return [join(home, top), join(home, "package.json")].map((path) => fixed(path, SOURCES));
+  return [top, ...LOADED_BESIDE].map((name) => fixed(join(home, name), SOURCES));
 }
+
+/** What commands read of the package beside their own code: `bench` runs it, `init` and `completion` copy it. */
+const LOADED_BESIDE = ["bench", "templates", "package.json"];
 
 /** Beside a package, in each folder above it that holds `node_modules`. */
 function besides(home: string): readonly Fixed[] {

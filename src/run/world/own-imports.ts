@@ -4,7 +4,7 @@
  */
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import { isInside } from "./files.ts";
+import { isInsideProject } from "./files.ts";
 
 /** `packages`: ours, and all that it may load. All paths are absolute and without links. */
 export function keepImports(roots: readonly string[], packages: readonly string[]): void {
@@ -30,7 +30,7 @@ const known = new Set<string>();
 let isKept = false;
 
 function isIn(folders: ReadonlySet<string>, path: string): boolean {
-  return folders.values().some((folder) => isInside(folder, path));
+  return folders.values().some((folder) => isInsideProject(folder, path));
 }
 
 function pathOf(url: string | undefined): string | null {

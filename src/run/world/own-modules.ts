@@ -6,7 +6,10 @@ import type { Flow } from "../../flow/flow.ts";
 import { readTextFile } from "./files.ts";
 
 /** The modules that a run of the flow may start, absolute. */
-export function modulesOf(flow: Pick<Flow, "hooks" | "settings" | "stop">, root: string): readonly string[] {
+export function loadedModules(
+  flow: Pick<Flow, "hooks" | "settings" | "stop">,
+  root: string,
+): readonly string[] {
   const { actions } = flow.settings;
   const rules = partsOf(flow.stop).flatMap((part) => (part.kind === "module" ? [part.module] : []));
   const blocks = actions.enabled ? Object.values(actions.modules ?? {}) : [];
@@ -17,14 +20,14 @@ export function modulesOf(flow: Pick<Flow, "hooks" | "settings" | "stop">, root:
 
 const NONE: readonly string[] = [];
 
-export type Loaded = {
+export type LoadedModules = {
   /** The modules and the files they import, without links. */
   readonly files: readonly string[];
   /** Packages that they import by name, and from which folder. */
   readonly packages: readonly { readonly folder: string; readonly names: readonly string[] }[];
 };
 
-export function loadedBy(modules: readonly string[]): Loaded {
+export function loadedBy(modules: readonly string[]): LoadedModules {
   const files = new Set<string>();
   const packages: { folder: string; names: string[] }[] = [];
   const queue = [...modules];

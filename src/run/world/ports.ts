@@ -14,11 +14,11 @@ import { composer } from "../../prompts/compose.ts";
 import { discreet, withoutSecrets } from "./redacted-ports.ts";
 import { askerOf, githubFor, type Pinned } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
-import { modulesOf } from "./own-modules.ts";
+import { loadedModules } from "./own-modules.ts";
 import { present } from "./folder-gone.ts";
 import { programsFor } from "./programs.ts";
 
-export type Around = {
+export type PortsContext = {
   readonly flow: Flow;
   readonly backend: Backend;
   readonly clock: Clock;
@@ -49,7 +49,7 @@ export type Around = {
 };
 
 /** Most runs only ask their model: whatever else they could use is made when they do. */
-export function createPorts(around: Around): Ports {
+export function createPorts(around: PortsContext): Ports {
   const { flow, backend, clock, cwd, person, onText, redactor, ground } = around;
   let made: Ports | null = null;
   const all = () => (made ??= discreet(present(allPorts(around)), redactor));
@@ -80,7 +80,7 @@ export function createPorts(around: Around): Ports {
   };
 }
 
-function allPorts(around: Around): Ports {
+function allPorts(around: PortsContext): Ports {
   const { flow, backend, clock, root, cwd, stateDir, env = process.env, person, onText } = around;
   const { redactor, ground, repository } = around;
   const { allow } = ground;
@@ -92,7 +92,7 @@ function allPorts(around: Around): Ports {
   const github = githubFor({ enabled, env, cwd, clock, signal, repository, onToken: redactor.learn });
   const programs = programsFor(env, [root, cwd]);
   const hooks = flow.hooks === undefined ? null : hooksOf(flow.hooks, around, env);
-  const guarded = () => guardedIn({ cwd, root, stateDir }, env, modulesOf(flow, root));
+  const guarded = () => guardedIn({ cwd, root, stateDir }, env, loadedModules(flow, root));
   const files = createGround(cwd, [], guarded);
   const ports: Ports = {
     backend,
@@ -134,7 +134,7 @@ function allPorts(around: Around): Ports {
 /** The code of a machine, in a process of its own that is started when it is first asked. */
 function hooksOf(
   { file, digest }: Module,
-  { root, cwd, hookTimeoutMs, ground }: Around,
+  { root, cwd, hookTimeoutMs, ground }: PortsContext,
   env: NodeJS.ProcessEnv,
 ): Hooks {
   const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };

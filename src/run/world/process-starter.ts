@@ -1,23 +1,24 @@
 /** The ground under a run: how it starts processes, settled before anything is trusted, made or recorded. */
 import { existsSync } from "node:fs";
+import type { SandboxPlaces } from "../../boundaries/sandbox/policy.ts";
 import type { ServedTool } from "../../boundaries/tools/toolbox.ts";
 import { markOfRun } from "../../effects/process/strays.ts";
 import { MARKS } from "../../effects/process/tree.ts";
 import type { Backend } from "../../engine/ports.ts";
-import type { Confinement } from "../../flow/event.ts";
+import type { BackendSpec, Confinement } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
 import { inThisTurn } from "./read-once-a-turn.ts";
-import { modulesOf } from "./own-modules.ts";
+import { loadedModules } from "./own-modules.ts";
 import { surroundings } from "./workplace.ts";
 import { startsProcesses } from "./processes.ts";
 import type { Project } from "./project.ts";
-import { decideSandbox } from "./sandbox-decision.ts";
-import { placesOf, settle, type Ground, type Settled } from "./sandbox.ts";
+import { decideSandbox, type Decision } from "./sandbox-decision.ts";
+import { placesOf, settle, type SandboxGround, type Settled } from "./sandbox.ts";
 
 /** What the machine offers a run: how commands are started, and what they see of the environment. */
-export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
+export type StarterContext = Pick<SandboxGround, "exec" | "child" | "search" | "git"> & {
   readonly held: Confinement;
   readonly allow: UserConfig["env"];
   readonly served: readonly ServedTool[];
@@ -25,10 +26,10 @@ export type Around = Pick<Ground, "exec" | "child" | "search" | "git"> & {
 };
 
 /** A run that is about to begin or to go on. */
-export type Setting = {
+export type StarterSetting = {
   /** The flow first; then others whose blocks may still be carried out. */
   readonly flows: readonly Flow[];
-  readonly backend: Pick<Backend, "spec" | "unconfinable">;
+  readonly backend: Pick<Backend, "unconfinable"> & { readonly spec: Pick<BackendSpec, "id"> };
   readonly project: Project;
   readonly cwd: string;
   readonly config: UserConfig;
@@ -42,8 +43,11 @@ export type Setting = {
  * Whether its commands will be confined; SANDBOX_UNAVAILABLE where they must be and cannot be. Runs of the same turn share
  * it, unless it holds something that ends with its run.
  */
-export async function settleGround(setting: Setting, options: Wishes): Promise<Settled> {
-  const make = () => settledFor(setting, options);
+export async function settleGround(setting: StarterSetting, options: Wishes): Promise<Settled> {
+  const make = () => {
+    const { decision, places } = decideGround(setting, options);
+    return settle(decision, places, options.env ?? process.env);
+  };
   const { flows, backend, project, cwd, config, granting, began } = setting;
   if (flows.length > 1) return await make();
   const { env = process.env, sandbox, network } = options;
@@ -57,10 +61,11 @@ export async function settleGround(setting: Setting, options: Wishes): Promise<S
 
 type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
 
-async function settledFor(
-  { flows, backend, project, cwd, config, granting, began = false }: Setting,
+/** What is to confine the commands of a run, and what it is to keep them from. */
+export function decideGround(
+  { flows, backend, project, cwd, config, granting, began = false }: StarterSetting,
   { env = process.env, sandbox, network }: Wishes,
-): Promise<Settled> {
+): { readonly decision: Decision; readonly places: SandboxPlaces } {
   const { unconfinable = false, spec } = backend;
   const decision = decideSandbox({
     sandbox: flows[0]!.settings.boundaries.sandbox,
@@ -72,8 +77,8 @@ async function settledFor(
   });
   // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
   const place = existsSync(cwd) ? cwd : project.root;
-  const modules = flows.flatMap((flow) => modulesOf(flow, project.root));
-  return await settle(decision, placesOf(project, place, env, modules), env);
+  const modules = flows.flatMap((flow) => loadedModules(flow, project.root));
+  return { decision, places: placesOf(project, place, env, modules) };
 }
 
 /** Whether somebody could be asked to grant a stage more than its list. */
@@ -105,7 +110,7 @@ export async function openGround(
   { env = process.env, ...options }: DriveOptions,
   { config, ground: settled }: { readonly config: UserConfig; readonly ground: Settled },
   stack: AsyncDisposableStack,
-): Promise<Around> {
+): Promise<StarterContext> {
   const ground = await settled.groundAt(cwd);
   const { search, git } = ground;
   const { exec, child } = marking(ground, at, env);
@@ -121,7 +126,11 @@ export async function openGround(
 }
 
 /** A resumed run finds by it what outlived the process that started it. */
-function marking({ exec, child }: Ground, at: RunAt, env: NodeJS.ProcessEnv): Pick<Ground, "exec" | "child"> {
+function marking(
+  { exec, child }: SandboxGround,
+  at: RunAt,
+  env: NodeJS.ProcessEnv,
+): Pick<SandboxGround, "exec" | "child"> {
   let known: string | null = null;
   const marks = (before: string | undefined) =>
     [before, (known ??= markOfRun(at.stateDir, at.run))].filter(Boolean).join(":");

@@ -21,7 +21,7 @@ let used: ProxyState | null = null;
 /** Makes this whole process use the proxies; only for a process that is Lockstep's own. */
 export async function useProxies(env: NodeJS.ProcessEnv): Promise<void> {
   const by = namedIn(env);
-  // Whoever sets this variable has decided, and Node has acted on it.
+  // If this variable is set, the user has decided, and Node has acted on it.
   if (by.length === 0 || env.NODE_USE_ENV_PROXY) return;
   const faults = by.flatMap((name) => faultOf(name, env[name]!.trim()) ?? []);
   if (faults.length > 0) {

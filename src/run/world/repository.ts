@@ -3,7 +3,7 @@ import { lstatSync, readdirSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { readTextFile } from "./files.ts";
 
-export type Repository = {
+export type ProjectRepository = {
   /** The top of the working tree that the folder is in; the folder itself where there is no repository. */
   readonly top: string;
   /** The working tree that the others were made from. */
@@ -12,7 +12,7 @@ export type Repository = {
   readonly trees: readonly string[];
 };
 
-export function repositoryAround(folder: string): Repository {
+export function repositoryAround(folder: string): ProjectRepository {
   const start = realPath(folder);
   for (let top = start; ; top = dirname(top)) {
     const found = lstatSync(join(top, ".git"), { throwIfNoEntry: false });
@@ -57,7 +57,7 @@ export function realPath(path: string): string {
 }
 
 /** The folder itself counts. Both are real paths. */
-export function isWithin(folder: string, path: string): boolean {
+export function isWithinRepository(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

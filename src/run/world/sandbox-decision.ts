@@ -5,7 +5,7 @@
 import type { Sandbox } from "../../flow/settings.ts";
 import type { NetworkWish, SandboxWish } from "./config.ts";
 
-export type Asked = {
+export type SandboxRequest = {
   readonly sandbox: Sandbox;
   /** The user's own word, from a flag or their settings. */
   readonly wish: SandboxWish;
@@ -50,7 +50,14 @@ export type Network = {
   readonly must: boolean;
 };
 
-export function decideSandbox({ sandbox, wish, network, starts, unconfinable, began }: Asked): Decision {
+export function decideSandbox({
+  sandbox,
+  wish,
+  network,
+  starts,
+  unconfinable,
+  began,
+}: SandboxRequest): Decision {
   const isAsked = sandbox.asked === true && sandbox.enabled;
   const isRefused = sandbox.asked === true && !sandbox.enabled;
   if (wish === "off") {

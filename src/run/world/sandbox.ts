@@ -8,7 +8,7 @@ import { delimiter, join } from "node:path";
 import { isInside } from "../../boundaries/gate/paths.ts";
 import type { ConfineChild, SandboxEngine, SandboxPolicy } from "../../boundaries/sandbox/sandbox.ts";
 import type { Bridge } from "../../boundaries/sandbox/bwrap.ts";
-import type { Places } from "../../boundaries/sandbox/policy.ts";
+import type { SandboxPlaces } from "../../boundaries/sandbox/policy.ts";
 import { childEnv, runProcess, type Env, type RunProcess } from "../../effects/process/process.ts";
 import { RunnerError } from "../../engine/ports.ts";
 import type { Confinement } from "../../flow/event.ts";
@@ -21,7 +21,7 @@ import { unconfinedWarning, type Confine, type Decision, type Warning } from "./
 export { homeFolder, settingsFolder } from "./project.ts";
 
 /** How a run starts processes. */
-export type Ground = {
+export type SandboxGround = {
   readonly exec: RunProcess;
   /** How a process is started that stays: the code of a project, a server of tools. */
   readonly child: ConfineChild;
@@ -42,10 +42,10 @@ export type Settled = AsyncDisposable & {
   readonly isFree: boolean;
   readonly warnings: readonly Warning[];
   /** SANDBOX_UNAVAILABLE where this folder cannot be confined, although the other one could. */
-  readonly groundAt: (cwd: string) => Promise<Ground>;
+  readonly groundAt: (cwd: string) => Promise<SandboxGround>;
 };
 
-const OPEN: Ground = {
+const OPEN: SandboxGround = {
   exec: runProcess,
   child: (command) => ({ command, env: {}, afterwards: () => "" }),
   search: runProcess,
@@ -55,7 +55,7 @@ const OPEN: Ground = {
 const nothing = { [Symbol.asyncDispose]: () => Promise.resolve() };
 
 /** Tries the sandbox that was decided on: SANDBOX_UNAVAILABLE where it must be there and is not. */
-export async function settle(decision: Decision, places: Places, env: Env): Promise<Settled> {
+export async function settle(decision: Decision, places: SandboxPlaces, env: Env): Promise<Settled> {
   switch (decision.kind) {
     case "refused":
       throw new RunnerError("SANDBOX_UNAVAILABLE", decision.message);
@@ -73,11 +73,11 @@ export async function settle(decision: Decision, places: Places, env: Env): Prom
   }
 }
 
-async function settleConfined(decision: Confine, places: Places, env: Env): Promise<Settled> {
+async function settleConfined(decision: Confine, places: SandboxPlaces, env: Env): Promise<Settled> {
   const { hosts, bridge, warning } = await openNetwork(decision);
   const close = async () => await bridge?.close();
   const key = JSON.stringify([decision.allowedPaths, hosts, places, env["PATH"]]);
-  const confined = async (around: Places): Promise<Ground | Trouble> => {
+  const confined = async (around: SandboxPlaces): Promise<SandboxGround | Trouble> => {
     const { policyOf, createBwrap, confine, confineChild } = await (parts ??= loadParts());
     // Most runs that may start a command never do: the folders are looked at when one does.
     const open = () => {
@@ -190,7 +190,7 @@ const NOT_STARTED = 126;
 const groundAt = () => Promise.resolve(OPEN);
 
 /** Nothing is started on it. */
-function shut(why: string): Ground {
+function shut(why: string): SandboxGround {
   const refused = () => new RunnerError("SANDBOX_UNAVAILABLE", `No process can be started: ${why}.`);
   return {
     exec: () => Promise.reject(refused()),
@@ -245,7 +245,7 @@ export function placesOf(
   cwd: string,
   env: NodeJS.ProcessEnv,
   modules: readonly string[] = [],
-): Places {
+): SandboxPlaces {
   const { root, agentsDir, stateDir } = project;
   const own = (roots: readonly string[]) => keptIn(roots, env, modules);
   const programs = (env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
@@ -279,8 +279,8 @@ type Trouble = { readonly trouble: string; readonly byProject: boolean };
 /** null: they can be confined to these places. */
 async function refusal(
   { allowedPaths }: Confine,
-  places: Places,
-  inside: () => NonNullable<Ground["inside"]>,
+  places: SandboxPlaces,
+  inside: () => NonNullable<SandboxGround["inside"]>,
 ): Promise<Trouble | null> {
   const { refuseGround, refusePath } = await (parts ??= loadParts());
   const ground = refuseGround(places);

@@ -5,7 +5,7 @@ import {
   credentialsIn,
   secretsIn,
   secretsInHeaders,
-  valuesOf,
+  secretValues,
 } from "../../boundaries/redact/secret-names.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { variablesIn } from "../../flow/mcp.ts";
@@ -20,7 +20,7 @@ export function secretsOf(
   flow?: Flow,
 ): readonly string[] {
   const byUser = givenByUser(env, config);
-  const named = valuesOf(new Set([...namedIn(flow), ...byUser.names]), env);
+  const named = secretValues(new Set([...namedIn(flow), ...byUser.names]), env);
   const values = [...secretsIn(env), ...secrets, ...named, ...byUser.values, ...leftByGit(cwd, env)];
   return [...new Set(values)];
 }

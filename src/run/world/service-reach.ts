@@ -5,10 +5,10 @@ import { TOKENS, type ProviderId } from "../../backends/ai-sdk/providers.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import type { Json } from "../../flow/json.ts";
 import { configFile, readConfig } from "./config.ts";
-import { filledIn, findModel, keyIn, withVersion } from "./models.ts";
+import { filledHeaders, findModel, keyIn, withVersion } from "./models.ts";
 import { proxiesOf, proxyHint } from "./proxy.ts";
 
-export type Reached =
+export type ReachReport =
   | { readonly ok: true; readonly detail: string }
   | { readonly ok: false; readonly detail: string; readonly fix: string };
 
@@ -18,14 +18,18 @@ type Answer =
   | { readonly kind: "none"; readonly error: unknown };
 
 /** Requests that were sent, by everything that is in them: models of the same service share one. */
-export type Asked = Map<string, Promise<Answer>>;
+export type ReachQuery = Map<string, Promise<Answer>>;
 
 /** Sends the key and the configured headers there, and nothing else. */
-export async function reachModel(name: string, env: NodeJS.ProcessEnv, asked: Asked): Promise<Reached> {
+export async function reachModel(
+  name: string,
+  env: NodeJS.ProcessEnv,
+  asked: ReachQuery,
+): Promise<ReachReport> {
   const { provider, baseUrl, keyEnv, settings } = findModel(name, { config: readConfig(env), env });
   const from = keyEnv.find((one) => keyIn([one], env) !== undefined);
   const key = from === undefined ? {} : keyHeaders(provider, from, keyIn([from], env)!);
-  const own = filledIn(settings.headers ?? {}, env);
+  const own = filledHeaders(settings.headers ?? {}, env);
   const url = `${withVersion(provider, baseUrl ?? "")}/models`;
   const headers = { "anthropic-version": "2023-06-01", ...key, ...own };
   const request = JSON.stringify([url, headers]);
@@ -73,9 +77,9 @@ function judge(
   url: string,
   { status, body }: Answer & { kind: "answer" },
   { keyFix, hide }: { readonly keyFix: string; readonly hide: (text: string) => string },
-): Reached {
+): ReachReport {
   const said = readBody(body);
-  const bad = (what: string, fix: string): Reached => ({ ok: false, detail: `${url} ${what}`, fix });
+  const bad = (what: string, fix: string): ReachReport => ({ ok: false, detail: `${url} ${what}`, fix });
   const words = said.words === null ? "" : `: ${shownInLine(hide(said.words), 150)}`;
   if (status === 401 || status === 403)
     return bad(
@@ -121,7 +125,7 @@ function parsed(text: string): Json | undefined {
   }
 }
 
-function unreached(error: unknown, url: string, provider: ProviderId, env: NodeJS.ProcessEnv): Reached {
+function unreached(error: unknown, url: string, provider: ProviderId, env: NodeJS.ProcessEnv): ReachReport {
   const isSlow = error instanceof Error && error.name === "TimeoutError";
   const lost = isSlow ? null : connectionTrouble(error, url, provider, proxiesOf(env));
   const why = isSlow ? `no answer within ${LONGEST_MS / 1000} s` : (lost?.words ?? messageOf(error));

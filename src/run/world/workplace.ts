@@ -8,17 +8,21 @@ import type { Worktree } from "../../flow/event.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { DriveOptions, RunOptions } from "../options.ts";
-import { isWithin, realPath, repositoryAround } from "./repository.ts";
-import type { Continuing, Planned, Surroundings } from "./worktree.ts";
+import { isWithinRepository, realPath, repositoryAround } from "./repository.ts";
+import type { Continuing, Planned, WorktreeSurroundings } from "./worktree.ts";
 
-export type Place = {
+export type Workplace = {
   readonly cwd: string;
   /** Recorded first, and made then. */
   readonly planned?: Planned;
 };
 
 /** Of a new run. */
-export async function placeOf(flow: Flow, options: Omit<RunOptions, "agent">, run: string): Promise<Place> {
+export async function placeOf(
+  flow: Flow,
+  options: Omit<RunOptions, "agent">,
+  run: string,
+): Promise<Workplace> {
   const cwd = startFolder(options);
   if (!(options.worktree ?? flow.settings.worktree.enabled)) return { cwd };
   requireWorktreeRoot(resolve(repositoryAround(cwd).main, flow.settings.worktree.root));
@@ -62,7 +66,7 @@ export function placeFault(
     if (path !== undefined && !isPlain(path))
       return `its recorded ${what} ${JSON.stringify(path)} is not an absolute, normalised path`;
   if (worktree === undefined) {
-    const isHere = [top, ...trees].some((tree) => isWithin(tree, realPath(cwd)));
+    const isHere = [top, ...trees].some((tree) => isWithinRepository(tree, realPath(cwd)));
     return isHere ? null : `its recorded working directory ${cwd} is not in this repository`;
   }
   for (const name of [worktree.branch, worktree.base])
@@ -72,9 +76,9 @@ export function placeFault(
   if (path === main || path === home)
     return `its recorded worktree ${worktree.path} is the working tree of the repository itself`;
   const folder = realPath(resolve(main, worktreeRoot));
-  if (!trees.includes(path) && !(path !== folder && isWithin(folder, path)))
+  if (!trees.includes(path) && !(path !== folder && isWithinRepository(folder, path)))
     return `its recorded worktree ${worktree.path} is not a worktree of this repository`;
-  return isWithin(path, realPath(cwd))
+  return isWithinRepository(path, realPath(cwd))
     ? null
     : `its recorded working directory ${cwd} is not in its worktree ${worktree.path}`;
 }
@@ -126,6 +130,6 @@ export function startFolder({ cwd }: Pick<DriveOptions, "cwd">): string {
   return resolve(cwd ?? process.cwd());
 }
 
-export function surroundings({ env, signal }: DriveOptions): Surroundings {
+export function surroundings({ env, signal }: DriveOptions): WorktreeSurroundings {
   return { env: env ?? process.env, signal: signal ?? new AbortController().signal };
 }

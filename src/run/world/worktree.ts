@@ -26,7 +26,7 @@ export type WorktreeOptions = {
   readonly dryRun?: boolean;
 };
 
-export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly signal: AbortSignal };
+export type WorktreeSurroundings = { readonly env: NodeJS.ProcessEnv; readonly signal: AbortSignal };
 
 /** Where the worktree of a new run is to be. It is made when the run is recorded, so that nothing is made that no record knows. */
 export type Planned = Plan & {
@@ -38,7 +38,7 @@ export type Planned = Plan & {
 
 /** `folders`: what the run works in, and so nowhere to take a program from. */
 export function gitFor(
-  { env, signal }: Surroundings,
+  { env, signal }: WorktreeSurroundings,
   folders: readonly string[],
   how: Pick<GitOptions, "onOverruled" | "run"> & { readonly inside?: RunProcess } = {},
 ): Git {
@@ -63,7 +63,7 @@ export async function startWorktree(
   flow: Flow,
   options: WorktreeOptions,
   about: { readonly run: string; readonly cwd: string },
-  around: Surroundings,
+  around: WorktreeSurroundings,
 ): Promise<Planned> {
   const { root, copy = [] } = flow.settings.worktree;
   const { branch, baseBranch } = options;
@@ -106,7 +106,7 @@ export type Continuing = {
 export async function continueWorktree(
   flow: Flow,
   { run, worktree, cwd, isBegun, notify }: Continuing,
-  around: Surroundings,
+  around: WorktreeSurroundings,
 ): Promise<readonly string[]> {
   const pid = await waitForGit(run, (one) => notify(waitingText(run, one, worktree.path)));
   if (pid !== null)

@@ -3,247 +3,251 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   choose,
-  hear,
+  hearAcp,
   modelIn,
   modeToAsk,
-  NOTHING,
+  NOTHING_FROM_ACP,
   toCalls,
-  toFault,
-  tokensOf,
-  type Heard,
-  type Judged,
+  toAcpFault,
+  acpTokens,
+  type AcpHeard,
+  type JudgedAcpCall,
 } from "../../../src/backends/acp/acp-read.ts";
 import type { Json, JsonObject } from "../../../src/flow/json.ts";
 
-const edit = (...paths: readonly string[]): readonly Judged[] =>
+const edit = (...paths: readonly string[]): readonly JudgedAcpCall[] =>
   paths.map((file_path) => ({ name: "Edit", input: { file_path } }));
-const read = (...paths: readonly string[]): readonly Judged[] =>
+const read = (...paths: readonly string[]): readonly JudgedAcpCall[] =>
   paths.map((file_path) => ({ name: "Read", input: { file_path } }));
-const bash = (command: Json): readonly Judged[] => [{ name: "Bash", input: { command } }];
+const bash = (command: Json): readonly JudgedAcpCall[] => [{ name: "Bash", input: { command } }];
 
-const grep = (file_path: string, glob?: string): Judged => ({
+const grep = (file_path: string, glob?: string): JudgedAcpCall => ({
   name: "Grep",
   input: { file_path, ...(glob !== undefined && { glob }) },
 });
-const judgedAs = (kind: string): Judged => ({
+const judgedAs = (kind: string): JudgedAcpCall => ({
   name: kind === "fetch" ? "WebFetch" : '"t"',
   input: { command: ["/bin/bash", "-lc", "find . -delete"] },
 });
 
-const calls: readonly (readonly [name: string, toolCall: JsonObject, expected: readonly Judged[]])[] = [
-  ["a line for a shell", { kind: "execute", rawInput: { command: "ls -l" } }, bash("ls -l")],
+const calls: readonly (readonly [name: string, toolCall: JsonObject, expected: readonly JudgedAcpCall[]])[] =
   [
-    "a shell with its line",
-    { kind: "execute", rawInput: { command: ["/bin/bash", "-lc", "a && b"] } },
-    bash("a && b"),
-  ],
-  ["words", { kind: "execute", rawInput: { command: ["git", "status"] } }, bash("git status")],
-  ["no command", { kind: "execute" }, bash(null)],
-  [
-    "every place of an edit",
-    { kind: "edit", rawInput: { file_path: "a" }, locations: [{ path: "b" }] },
-    edit("a", "b"),
-  ],
-  ["an edit nowhere", { kind: "edit", rawInput: { patch: "x" } }, edit("")],
-  ["a deletion", { kind: "delete", locations: [{ path: "a" }] }, edit("a")],
-  ["a move", { kind: "move", rawInput: { path: "a" } }, edit("a")],
-  ["reading", { kind: "read", rawInput: { path: "a" } }, [{ name: "Read", input: { file_path: "a" } }]],
-  ["reading nothing in particular", { kind: "read" }, read("")],
-  ["searching", { kind: "search", rawInput: { path: "a" } }, [{ name: "Grep", input: { file_path: "a" } }]],
-  ["fetching", { kind: "fetch", rawInput: { url: "u" } }, [{ name: "WebFetch", input: { url: "u" } }]],
-  [
-    "a tool by its name",
-    { kind: "other", name: "deploy", title: "Deploy it" },
-    [{ name: "deploy", input: {} }],
-  ],
-  ["a tool by its title", { title: "Deploy it" }, [{ name: '"Deploy it"', input: {} }]],
-  ["our own tool", { kind: "other", name: "mcp__lockstep7f__submit" }, []],
-  ["our own tool, written otherwise", { name: "lockstep7f: submit" }, []],
-  [
-    "one with our name as its title and nothing else",
-    { title: "mcp__lockstep7f__submit" },
-    [{ name: '"mcp__lockstep7f__submit"', input: {} }],
-  ],
-  [
-    "one with our name as its title, which has another name",
-    { kind: "other", name: "Task", title: "mcp__lockstep7f__submit" },
-    [{ name: "Task", input: {} }],
-  ],
-  [
-    "one that thinks under our name",
-    { kind: "think", title: "mcp__lockstep7f__submit" },
-    [{ name: '"mcp__lockstep7f__submit"', input: {} }],
-  ],
-  [
-    "one with the name of an allowed tool as its title",
-    { kind: "other", title: "Read" },
-    [{ name: '"Read"', input: {} }],
-  ],
-  [
-    "an edit in several places",
-    {
-      kind: "edit",
-      rawInput: { filepath: "a", changes: { b: { type: "update", move_path: "c" }, d: { move_path: null } } },
-      content: [
-        { type: "diff", path: "e" },
-        { type: "content", path: "f" },
-      ],
-    },
-    edit("a", "b", "d", "c", "e"),
-  ],
-  [
-    "a command elsewhere",
-    { kind: "execute", rawInput: { command: "ls", cwd: "/it's" } },
-    bash("cd '/it'\\''s' && ls"),
-  ],
-  [
-    "a command under our name",
-    { kind: "execute", title: "lockstep7f submit", rawInput: { command: "rm a" } },
-    bash("rm a"),
-  ],
-  [
-    "one that only sounds like ours",
-    { title: "run mcp__lockstep7f__submit" },
-    [{ name: '"run mcp__lockstep7f__submit"', input: {} }],
-  ],
-  ...["read", "search", "edit", "fetch", "think", "other"].map(
-    (kind) =>
-      [
-        `a command as ${kind}`,
-        { kind, title: "t", rawInput: { command: ["/bin/bash", "-lc", "find . -delete"] } },
-        [
-          ...bash("find . -delete"),
-          ...(kind === "edit" || kind === "read" || kind === "search" ? [] : [judgedAs(kind)]),
+    ["a line for a shell", { kind: "execute", rawInput: { command: "ls -l" } }, bash("ls -l")],
+    [
+      "a shell with its line",
+      { kind: "execute", rawInput: { command: ["/bin/bash", "-lc", "a && b"] } },
+      bash("a && b"),
+    ],
+    ["words", { kind: "execute", rawInput: { command: ["git", "status"] } }, bash("git status")],
+    ["no command", { kind: "execute" }, bash(null)],
+    [
+      "every place of an edit",
+      { kind: "edit", rawInput: { file_path: "a" }, locations: [{ path: "b" }] },
+      edit("a", "b"),
+    ],
+    ["an edit nowhere", { kind: "edit", rawInput: { patch: "x" } }, edit("")],
+    ["a deletion", { kind: "delete", locations: [{ path: "a" }] }, edit("a")],
+    ["a move", { kind: "move", rawInput: { path: "a" } }, edit("a")],
+    ["reading", { kind: "read", rawInput: { path: "a" } }, [{ name: "Read", input: { file_path: "a" } }]],
+    ["reading nothing in particular", { kind: "read" }, read("")],
+    ["searching", { kind: "search", rawInput: { path: "a" } }, [{ name: "Grep", input: { file_path: "a" } }]],
+    ["fetching", { kind: "fetch", rawInput: { url: "u" } }, [{ name: "WebFetch", input: { url: "u" } }]],
+    [
+      "a tool by its name",
+      { kind: "other", name: "deploy", title: "Deploy it" },
+      [{ name: "deploy", input: {} }],
+    ],
+    ["a tool by its title", { title: "Deploy it" }, [{ name: '"Deploy it"', input: {} }]],
+    ["our own tool", { kind: "other", name: "mcp__lockstep7f__submit" }, []],
+    ["our own tool, written otherwise", { name: "lockstep7f: submit" }, []],
+    [
+      "one with our name as its title and nothing else",
+      { title: "mcp__lockstep7f__submit" },
+      [{ name: '"mcp__lockstep7f__submit"', input: {} }],
+    ],
+    [
+      "one with our name as its title, which has another name",
+      { kind: "other", name: "Task", title: "mcp__lockstep7f__submit" },
+      [{ name: "Task", input: {} }],
+    ],
+    [
+      "one that thinks under our name",
+      { kind: "think", title: "mcp__lockstep7f__submit" },
+      [{ name: '"mcp__lockstep7f__submit"', input: {} }],
+    ],
+    [
+      "one with the name of an allowed tool as its title",
+      { kind: "other", title: "Read" },
+      [{ name: '"Read"', input: {} }],
+    ],
+    [
+      "an edit in several places",
+      {
+        kind: "edit",
+        rawInput: {
+          filepath: "a",
+          changes: { b: { type: "update", move_path: "c" }, d: { move_path: null } },
+        },
+        content: [
+          { type: "diff", path: "e" },
+          { type: "content", path: "f" },
         ],
-      ] as const,
-  ),
-  [
-    "a command as reading, with its place",
-    { kind: "read", rawInput: { cmd: "cat a", parsed_cmd: [{ type: "read", path: "a" }] } },
-    [...bash("cat a"), ...read("a")],
-  ],
-  ...[
-    [["./bash", "-lc", "git status"], "./bash -lc 'git status'"],
-    [["/tmp/evil/sh", "-c", "git status"], "/tmp/evil/sh -c 'git status'"],
-    [["/usr/bin/zsh", "-c", "a"], "a"],
-    [["sh", "-c", "a"], "a"],
-    [["/usr/bin/../x/sh", "-c", "a"], "/usr/bin/../x/sh -c a"],
-    [["git status", "x"], "'git status' x"],
-    [["git", "status", ";", "rm"], "git status ';' rm"],
-    [["git", ""], "git ''"],
-    [["git", 1], null],
-    [[], null],
-    [{ toString: "a" }, { toString: "a" }],
-  ].map(
-    ([command, line]) =>
-      [
-        `the words ${JSON.stringify(command)}`,
-        { kind: "execute", rawInput: { command: command as Json } },
-        bash(typeof line === "string" ? line : null),
-      ] as const,
-  ),
-  ...(
+      },
+      edit("a", "b", "d", "c", "e"),
+    ],
     [
-      [{ env: { PATH: "." } }, null],
-      [{ shell: "/tmp/evil" }, null],
-      [{ args: [";", "rm"] }, null],
-      [{ cmd: "rm" }, null],
-      [{ dangerouslyDisableSandbox: true }, null],
-      [{ dangerouslyDisableSandbox: false, env: null }, "ls"],
-      [{ description: "d", timeout: 5, run_in_background: true }, "ls"],
-      [{ cwd: 5 }, null],
-      [{ cwd: "" }, "cd '' && ls"],
-      [{ cwd: "/w" }, "ls"],
-      [{ cwd: "/w", workdir: "/x" }, "cd '/x' && ls"],
-      [{ cwd: null, workdir: "/x" }, "cd '/x' && ls"],
-      ...["directory", "dir_path", "working_directory", "workingDir", "workdir"].map(
-        (field) => [{ [field]: "/x" }, "cd '/x' && ls"] as const,
-      ),
-    ] as const
-  ).map(
-    ([more, line]) =>
-      [
-        `a command with ${JSON.stringify(more)}`,
-        { kind: "execute", rawInput: { command: "ls", ...more } },
-        bash(line),
-      ] as const,
-  ),
-  ...(
+      "a command elsewhere",
+      { kind: "execute", rawInput: { command: "ls", cwd: "/it's" } },
+      bash("cd '/it'\\''s' && ls"),
+    ],
     [
-      ["read", { absolute_path: "/x" }, read("/x")],
-      ["read", { paths: ["/x", "y"] }, read("/x", "y")],
-      ["read", { uri: "file:///etc/pass%77d" }, read("/etc/passwd")],
-      ["read", { uri: "https://x/y" }, read("")],
-      ["read", { limit: 5 }, read("")],
-      ["search", { dir_path: "/x", pattern: "K" }, [grep("/x", "K")]],
-      ["search", { directory: "/x", pattern: "/api" }, [grep("/x", "/api")]],
-      ["search", { pattern: "/etc/**" }, [grep(".", "/etc/**")]],
-      ["search", { pattern: "K", glob: "/etc/*" }, [grep(".", "/etc/*"), grep(".", "K")]],
-      ["search", { pattern: "K" }, [grep(".", "K")]],
-      ["search", { query: "K" }, [grep(".")]],
-      ["search", { pattern: "K", scope: "home" }, [grep("", "K")]],
-      ["read", { profile: "a" }, read("")],
-      ["search", {}, [grep("")]],
-      ["edit", { path: "a", target_file: "/x" }, edit("a", "/x")],
-      ["edit", { path: "a", edits: [{ path: ".agent/x", new_string: "/y" }] }, edit("a", ".agent/x")],
-      ["edit", { path: "file:///etc/passwd" }, edit("/etc/passwd")],
-      ["edit", { path: "a", mode: "../x" }, edit("a", "../x")],
-      ["edit", { mode: "../x" }, edit("", "../x")],
-      ["edit", { path: "a", content: "/x", old_string: "file:///x" }, edit("a")],
-      ["move", { path: "a", destination: "/x" }, edit("a", "/x")],
-      ["move", { path: "a", new_path: ".git/hooks/x" }, edit("a", ".git/hooks/x")],
-    ] as const
-  ).map(
-    ([kind, rawInput, expected]) =>
-      [`${kind} with ${JSON.stringify(rawInput)}`, { kind, rawInput }, expected] as const,
-  ),
-  [
-    "searching by the name of a tool for regular expressions",
-    { kind: "search", name: "Grep", rawInput: { pattern: "/api", glob: "*.ts" } },
-    [grep(".", "*.ts")],
-  ],
-  [
-    "searching by a name without a kind",
-    { name: "Glob", rawInput: { pattern: "../*" } },
-    [{ name: "Glob", input: { file_path: ".", pattern: "../*" } }],
-  ],
-  [
-    "reading by name with a place in another field",
-    { kind: "other", name: "Read", rawInput: { uri: "file:///etc/passwd" } },
-    read("/etc/passwd"),
-  ],
-  [
-    "writing by name nowhere",
-    { kind: "other", name: "Write", rawInput: { content: "x" } },
-    [{ name: "Write", input: { file_path: "" } }],
-  ],
-  ["an edit by name, as a thought", { kind: "think", name: "Edit", rawInput: { file: "/x" } }, edit("/x")],
-  ["a command by name", { kind: "think", name: "Bash", rawInput: { command: "ls", x: 1 } }, bash(null)],
-  ...[
-    "lockstep7f submit",
-    "lockstep7f—submit",
-    "lockstep7f / submit",
-    "mcp_lockstep7f\nsubmit",
-    "lockstep_submit",
-  ].map(
-    (text) =>
+      "a command under our name",
+      { kind: "execute", title: "lockstep7f submit", rawInput: { command: "rm a" } },
+      bash("rm a"),
+    ],
+    [
+      "one that only sounds like ours",
+      { title: "run mcp__lockstep7f__submit" },
+      [{ name: '"run mcp__lockstep7f__submit"', input: {} }],
+    ],
+    ...["read", "search", "edit", "fetch", "think", "other"].map(
+      (kind) =>
+        [
+          `a command as ${kind}`,
+          { kind, title: "t", rawInput: { command: ["/bin/bash", "-lc", "find . -delete"] } },
+          [
+            ...bash("find . -delete"),
+            ...(kind === "edit" || kind === "read" || kind === "search" ? [] : [judgedAs(kind)]),
+          ],
+        ] as const,
+    ),
+    [
+      "a command as reading, with its place",
+      { kind: "read", rawInput: { cmd: "cat a", parsed_cmd: [{ type: "read", path: "a" }] } },
+      [...bash("cat a"), ...read("a")],
+    ],
+    ...[
+      [["./bash", "-lc", "git status"], "./bash -lc 'git status'"],
+      [["/tmp/evil/sh", "-c", "git status"], "/tmp/evil/sh -c 'git status'"],
+      [["/usr/bin/zsh", "-c", "a"], "a"],
+      [["sh", "-c", "a"], "a"],
+      [["/usr/bin/../x/sh", "-c", "a"], "/usr/bin/../x/sh -c a"],
+      [["git status", "x"], "'git status' x"],
+      [["git", "status", ";", "rm"], "git status ';' rm"],
+      [["git", ""], "git ''"],
+      [["git", 1], null],
+      [[], null],
+      [{ toString: "a" }, { toString: "a" }],
+    ].map(
+      ([command, line]) =>
+        [
+          `the words ${JSON.stringify(command)}`,
+          { kind: "execute", rawInput: { command: command as Json } },
+          bash(typeof line === "string" ? line : null),
+        ] as const,
+    ),
+    ...(
       [
-        `something with the title ${JSON.stringify(text)}`,
-        { kind: "other", title: text },
-        [{ name: JSON.stringify(text), input: {} }],
-      ] as const,
-  ),
-  [
-    "our tool by its title alone",
-    { kind: "other", title: "lockstep7f_submit" },
-    [{ name: '"lockstep7f_submit"', input: {} }],
-  ],
-  [
-    "a tool of a project's server with the name we begin with",
-    { kind: "other", name: "mcp__lockstep__submit" },
-    [{ name: "mcp__lockstep__submit", input: {} }],
-  ],
-];
+        [{ env: { PATH: "." } }, null],
+        [{ shell: "/tmp/evil" }, null],
+        [{ args: [";", "rm"] }, null],
+        [{ cmd: "rm" }, null],
+        [{ dangerouslyDisableSandbox: true }, null],
+        [{ dangerouslyDisableSandbox: false, env: null }, "ls"],
+        [{ description: "d", timeout: 5, run_in_background: true }, "ls"],
+        [{ cwd: 5 }, null],
+        [{ cwd: "" }, "cd '' && ls"],
+        [{ cwd: "/w" }, "ls"],
+        [{ cwd: "/w", workdir: "/x" }, "cd '/x' && ls"],
+        [{ cwd: null, workdir: "/x" }, "cd '/x' && ls"],
+        ...["directory", "dir_path", "working_directory", "workingDir", "workdir"].map(
+          (field) => [{ [field]: "/x" }, "cd '/x' && ls"] as const,
+        ),
+      ] as const
+    ).map(
+      ([more, line]) =>
+        [
+          `a command with ${JSON.stringify(more)}`,
+          { kind: "execute", rawInput: { command: "ls", ...more } },
+          bash(line),
+        ] as const,
+    ),
+    ...(
+      [
+        ["read", { absolute_path: "/x" }, read("/x")],
+        ["read", { paths: ["/x", "y"] }, read("/x", "y")],
+        ["read", { uri: "file:///etc/pass%77d" }, read("/etc/passwd")],
+        ["read", { uri: "https://x/y" }, read("")],
+        ["read", { limit: 5 }, read("")],
+        ["search", { dir_path: "/x", pattern: "K" }, [grep("/x", "K")]],
+        ["search", { directory: "/x", pattern: "/api" }, [grep("/x", "/api")]],
+        ["search", { pattern: "/etc/**" }, [grep(".", "/etc/**")]],
+        ["search", { pattern: "K", glob: "/etc/*" }, [grep(".", "/etc/*"), grep(".", "K")]],
+        ["search", { pattern: "K" }, [grep(".", "K")]],
+        ["search", { query: "K" }, [grep(".")]],
+        ["search", { pattern: "K", scope: "home" }, [grep("", "K")]],
+        ["read", { profile: "a" }, read("")],
+        ["search", {}, [grep("")]],
+        ["edit", { path: "a", target_file: "/x" }, edit("a", "/x")],
+        ["edit", { path: "a", edits: [{ path: ".agent/x", new_string: "/y" }] }, edit("a", ".agent/x")],
+        ["edit", { path: "file:///etc/passwd" }, edit("/etc/passwd")],
+        ["edit", { path: "a", mode: "../x" }, edit("a", "../x")],
+        ["edit", { mode: "../x" }, edit("", "../x")],
+        ["edit", { path: "a", content: "/x", old_string: "file:///x" }, edit("a")],
+        ["move", { path: "a", destination: "/x" }, edit("a", "/x")],
+        ["move", { path: "a", new_path: ".git/hooks/x" }, edit("a", ".git/hooks/x")],
+      ] as const
+    ).map(
+      ([kind, rawInput, expected]) =>
+        [`${kind} with ${JSON.stringify(rawInput)}`, { kind, rawInput }, expected] as const,
+    ),
+    [
+      "searching by the name of a tool for regular expressions",
+      { kind: "search", name: "Grep", rawInput: { pattern: "/api", glob: "*.ts" } },
+      [grep(".", "*.ts")],
+    ],
+    [
+      "searching by a name without a kind",
+      { name: "Glob", rawInput: { pattern: "../*" } },
+      [{ name: "Glob", input: { file_path: ".", pattern: "../*" } }],
+    ],
+    [
+      "reading by name with a place in another field",
+      { kind: "other", name: "Read", rawInput: { uri: "file:///etc/passwd" } },
+      read("/etc/passwd"),
+    ],
+    [
+      "writing by name nowhere",
+      { kind: "other", name: "Write", rawInput: { content: "x" } },
+      [{ name: "Write", input: { file_path: "" } }],
+    ],
+    ["an edit by name, as a thought", { kind: "think", name: "Edit", rawInput: { file: "/x" } }, edit("/x")],
+    ["a command by name", { kind: "think", name: "Bash", rawInput: { command: "ls", x: 1 } }, bash(null)],
+    ...[
+      "lockstep7f submit",
+      "lockstep7f—submit",
+      "lockstep7f / submit",
+      "mcp_lockstep7f\nsubmit",
+      "lockstep_submit",
+    ].map(
+      (text) =>
+        [
+          `something with the title ${JSON.stringify(text)}`,
+          { kind: "other", title: text },
+          [{ name: JSON.stringify(text), input: {} }],
+        ] as const,
+    ),
+    [
+      "our tool by its title alone",
+      { kind: "other", title: "lockstep7f_submit" },
+      [{ name: '"lockstep7f_submit"', input: {} }],
+    ],
+    [
+      "a tool of a project's server with the name we begin with",
+      { kind: "other", name: "mcp__lockstep__submit" },
+      [{ name: "mcp__lockstep__submit", input: {} }],
+    ],
+  ];
 for (const [name, toolCall, expected] of calls) {
   test(`an agent asks for ${name}`, () =>
     assert.deepEqual(toCalls(toolCall, { server: "lockstep7f", cwds: ["/w"] }), expected));
@@ -287,7 +291,7 @@ const shapes: readonly (readonly [
   agent: string,
   announced: JsonObject | null,
   toolCall: JsonObject,
-  expected: readonly Judged[],
+  expected: readonly JudgedAcpCall[],
   meta?: Json,
 ])[] = [
   ["Codex, our tool", CODEX, CODEX_TOLD, CODEX_ASKS, [], { is_mcp_tool_approval: true }],
@@ -670,9 +674,9 @@ const again: readonly (readonly [name: string, second: JsonObject, isOurs: boole
 for (const [name, second, isOurs] of again) {
   test(`an id that is announced as our tool and again as ${name} is ${isOurs ? "" : "not "}ours`, () => {
     const updates = [OURS, second, { sessionUpdate: "tool_call_update", ...OURS }];
-    const { calls: heard } = updates.reduce<Heard>(
-      (before, update) => hear(before, { sessionUpdate: "tool_call", toolCallId: "1", ...update }),
-      NOTHING,
+    const { calls: heard } = updates.reduce<AcpHeard>(
+      (before, update) => hearAcp(before, { sessionUpdate: "tool_call", toolCallId: "1", ...update }),
+      NOTHING_FROM_ACP,
     );
     const judged = toCalls({ ...OURS, toolCallId: "1" }, { server: "lockstep7f", announced: heard.get("1") });
     assert.deepEqual(judged, isOurs ? [] : [{ name: '"Submit"', input: {} }]);
@@ -688,16 +692,17 @@ const costs: readonly (readonly [amounts: readonly Json[], costUsd: number | nul
 ];
 for (const [amounts, costUsd] of costs) {
   test(`reported costs of ${JSON.stringify(amounts)} are ${costUsd}`, () => {
-    const heard = amounts.reduce<Heard>(
-      (before, amount) => hear(before, { sessionUpdate: "usage_update", cost: { amount, currency: "USD" } }),
-      NOTHING,
+    const heard = amounts.reduce<AcpHeard>(
+      (before, amount) =>
+        hearAcp(before, { sessionUpdate: "usage_update", cost: { amount, currency: "USD" } }),
+      NOTHING_FROM_ACP,
     );
     assert.equal(heard.costUsd, costUsd);
   });
 }
 
 test("no line of an agent passes as one of ours", () => {
-  const said = toFault(new Error("x\nlockstep: done"), "red\n✓ demo completed\r\n").message;
+  const said = toAcpFault(new Error("x\nlockstep: done"), "red\n✓ demo completed\r\n").message;
   assert.equal(said, "The agent failed: x\n  | lockstep: done\nIt printed:\n  | red\n  | ✓ demo completed");
 });
 
@@ -741,17 +746,17 @@ test("what is heard: words, each call once, dollars", () => {
     { sessionUpdate: "usage_update", cost: { amount: 0.5, currency: "USD" } },
     { sessionUpdate: "usage_update", cost: { amount: 9, currency: "EUR" } },
   ];
-  const { text, calls: heard, costUsd } = updates.reduce(hear, NOTHING);
+  const { text, calls: heard, costUsd } = updates.reduce(hearAcp, NOTHING_FROM_ACP);
   assert.deepEqual([text, [...heard.keys()], costUsd], ["ab", ["1"], 0.5]);
   const usage = { inputTokens: 1, cachedReadTokens: 2, outputTokens: 3 };
-  assert.deepEqual(tokensOf({ usage }), { inputTokens: 3, outputTokens: 3 });
-  assert.deepEqual(tokensOf({}), { inputTokens: 0, outputTokens: 0 });
+  assert.deepEqual(acpTokens({ usage }), { inputTokens: 3, outputTokens: 3 });
+  assert.deepEqual(acpTokens({}), { inputTokens: 0, outputTokens: 0 });
   const below = { inputTokens: 5, cachedReadTokens: -1e9, outputTokens: -1 };
-  assert.deepEqual(tokensOf({ usage: below }), { inputTokens: Number.NaN, outputTokens: Number.NaN });
+  assert.deepEqual(acpTokens({ usage: below }), { inputTokens: Number.NaN, outputTokens: Number.NaN });
   const owed = { sessionUpdate: "usage_update", cost: { amount: -100, currency: "USD" } };
-  assert.equal([...updates, owed].reduce(hear, NOTHING).costUsd, null);
+  assert.equal([...updates, owed].reduce(hearAcp, NOTHING_FROM_ACP).costUsd, null);
   const quota = { token_count: { input_tokens: 5, output_tokens: 1 } };
-  assert.deepEqual(tokensOf({ _meta: { quota } }), { inputTokens: 5, outputTokens: 1 });
+  assert.deepEqual(acpTokens({ _meta: { quota } }), { inputTokens: 5, outputTokens: 1 });
 });
 
 test("what is said of a call is kept: at first, and with all that followed", () => {
@@ -759,7 +764,7 @@ test("what is said of a call is kept: at first, and with all that followed", () 
     { sessionUpdate: "tool_call", toolCallId: "1", title: "bash", kind: "execute", rawOutput: "long" },
     { sessionUpdate: "tool_call_update", toolCallId: "1", title: "ls", kind: null },
     { sessionUpdate: "tool_call_update", toolCallId: "2", title: "only then" },
-  ].reduce<Heard>((before, update) => hear(before, update), NOTHING);
+  ].reduce<AcpHeard>((before, update) => hearAcp(before, update), NOTHING_FROM_ACP);
   assert.deepEqual(
     [...heard],
     [
@@ -785,7 +790,7 @@ test("the model of a session, as far as the agent says", () => {
 test("faults", () => {
   const coded = (code: number) => Object.assign(new Error("x"), { code });
   assert.deepEqual(
-    [coded(-32000), coded(-32603), new Error("x")].map((error) => toFault(error).kind),
+    [coded(-32000), coded(-32603), new Error("x")].map((error) => toAcpFault(error).kind),
     ["auth", "other", "process"],
   );
   const detailed = Object.assign(new Error("Internal error"), {
@@ -793,7 +798,7 @@ test("faults", () => {
     data: { details: "no such model" },
   });
   assert.equal(
-    toFault(detailed, "\u001b[31mbad\u001b[0m\u0007 day\n").message,
+    toAcpFault(detailed, "\u001b[31mbad\u001b[0m\u0007 day\n").message,
     "The agent failed: Internal error: no such model\nIt printed:\n  | bad\\x07 day",
   );
 });

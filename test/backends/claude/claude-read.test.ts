@@ -4,13 +4,13 @@ import { test } from "node:test";
 import { toEnv, toModel } from "../../../src/backends/claude/claude-agent.ts";
 import {
   asksToWait,
-  hear,
+  hearClaude,
   NO_TOTALS,
   NOTHING,
   readMarks,
-  toResult,
+  toClaudeResult,
   usageSoFar,
-  type Reading,
+  type ClaudeReading,
 } from "../../../src/backends/claude/claude-read.ts";
 import type { JsonObject } from "../../../src/flow/json.ts";
 
@@ -46,9 +46,9 @@ const failed = (more: JsonObject): JsonObject => result({ is_error: true, ...mor
 const api = (status: number | null, more: JsonObject = {}): JsonObject =>
   failed({ terminal_reason: "api_error", api_error_status: status, result: "why", ...more });
 
-const reading: Reading = { structured: false, before: NO_TOTALS, thrown: null };
-const read = (messages: readonly JsonObject[], more: Partial<Reading> = {}) =>
-  toResult(messages.reduce(hear, NOTHING), { ...reading, ...more });
+const reading: ClaudeReading = { structured: false, before: NO_TOTALS, thrown: null };
+const read = (messages: readonly JsonObject[], more: Partial<ClaudeReading> = {}) =>
+  toClaudeResult(messages.reduce(hearClaude, NOTHING), { ...reading, ...more });
 
 test("the model that answered is the one that the newest response names; what Claude Code says itself is no model's", () => {
   const by = (model: JsonObject[string]): JsonObject => ({
@@ -62,7 +62,7 @@ test("the model that answered is the one that the newest response names; what Cl
     [[by("")], undefined],
     [[by(5)], undefined],
   ];
-  for (const [messages, model] of rows) assert.equal(messages.reduce(hear, NOTHING).model, model);
+  for (const [messages, model] of rows) assert.equal(messages.reduce(hearClaude, NOTHING).model, model);
 });
 
 test("figures are the sum over all models, less what the session had used before", () => {
@@ -213,7 +213,7 @@ test("a query that is stopped counts with what its responses used so far", () =>
     type: "stream_event",
     event: { type: "message_delta", usage: { output_tokens } },
   });
-  const soFar = (...messages: readonly JsonObject[]) => usageSoFar(messages.reduce(hear, NOTHING));
+  const soFar = (...messages: readonly JsonObject[]) => usageSoFar(messages.reduce(hearClaude, NOTHING));
   assert.equal(soFar(retry(570, 429, "rate_limit")), null);
   const priced = soFar(
     begun("claude-haiku-5-5", 100, 0),
@@ -257,8 +257,8 @@ test("a schema that is refused is a fault of the request", () => {
 });
 
 test("a wait that is over does not count any more", () => {
-  assert.equal(asksToWait([retry(7000, 429, "rate_limit")].reduce(hear, NOTHING)), true);
-  assert.equal(asksToWait([retry(7000, 429, "rate_limit"), start].reduce(hear, NOTHING)), false);
+  assert.equal(asksToWait([retry(7000, 429, "rate_limit")].reduce(hearClaude, NOTHING)), true);
+  assert.equal(asksToWait([retry(7000, 429, "rate_limit"), start].reduce(hearClaude, NOTHING)), false);
 });
 
 test("marks of other backends are passed over", () => {

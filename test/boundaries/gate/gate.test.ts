@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { judge, mayOffer, type Rule } from "../../../src/boundaries/gate/gate.ts";
+import { judge, mayOffer, type GateRule } from "../../../src/boundaries/gate/gate.ts";
 import type { JsonObject } from "../../../src/flow/json.ts";
 import { assertLinear } from "../../linear.ts";
 import { stepWith } from "../step.ts";
@@ -22,7 +22,7 @@ function bash(options: StepOptions, command: string) {
 }
 
 describe("allowedTools", () => {
-  const cases: readonly [allow: readonly string[], tool: string, expected: "allow" | Rule][] = [
+  const cases: readonly [allow: readonly string[], tool: string, expected: "allow" | GateRule][] = [
     [["*"], "Read", "allow"],
     [["*"], "Write", "allow"],
     [["Read"], "Read", "allow"],
@@ -119,7 +119,7 @@ describe("the completion tool", () => {
     name: string,
     tool: string,
     batch: readonly string[] | null,
-    expected: "allow" | Rule,
+    expected: "allow" | GateRule,
   ][] = [
     ["alone needs no listing", "finish", ["finish"], "allow"],
     ["in a batch that is not known", "finish", null, "allow"],
@@ -160,6 +160,39 @@ describe("Bash limits: plain commands that are covered", () => {
   ];
   for (const command of cases)
     test(JSON.stringify(command), () => assert.equal(bash({ allow }, command), "allow"));
+});
+
+describe("Bash limits: what bash evaluates although it is quoted is not covered", () => {
+  const allow = [
+    "Bash(test:*)",
+    "Bash([:*)",
+    "Bash(read:*)",
+    "Bash(printf:*)",
+    "Bash(export:*)",
+    "Bash(echo:*)",
+  ];
+  const rows: readonly (readonly [command: string, verdict: "allow" | "deny"])[] = [
+    ["test -f a.ts", "allow"],
+    ["test -v 'a[$(x)]'", "deny"],
+    ["test -v 'a[0]'", "allow"],
+    ["[ -v 'a[$(x)]' ]", "deny"],
+    ["read 'a[$(x)]'", "deny"],
+    ["export 'a[$(x)]=1'", "deny"],
+    ["test -f *.ts", "deny"],
+    ["printf '%s' 'a[$(x)]'", "allow"],
+    ["printf -v 'a[$(x)]' y", "deny"],
+    ["printf '-v' 'a[$(x)]' y", "deny"],
+    ["printf *", "deny"],
+    ["printf '%s' *", "allow"],
+    ["echo 'a[$(x)]'", "allow"],
+    ["echo *", "allow"],
+    ["'test' -v 'a[$(x)]'", "deny"],
+    ["echo a && test -v 'a[$(x)]'", "deny"],
+  ];
+  for (const [command, verdict] of rows)
+    test(JSON.stringify(command), () =>
+      assert.equal(bash({ allow }, command) === "allow", verdict === "allow"),
+    );
 });
 
 describe("Bash limits: everything else is not covered", () => {

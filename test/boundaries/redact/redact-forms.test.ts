@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createRedactor } from "../../../src/boundaries/redact/redact.ts";
-import { credentialsIn, secretsIn, valuesOf } from "../../../src/boundaries/redact/secret-names.ts";
+import { credentialsIn, secretsIn, secretValues } from "../../../src/boundaries/redact/secret-names.ts";
 import { BLOCKS, CARRIED, SHAPES } from "../secrets.ts";
 
 const plain = createRedactor(() => []);
@@ -166,6 +166,10 @@ describe("which variables hold secrets, and which do not", () => {
     ["API_KEY", "development"],
     ["MY_TOKEN", "1234567890"],
     ["MY_TOKEN", "0000000000000"],
+    ["MY_TOKEN", "9876543210"],
+    ["MY_TOKEN", "aabbccddaabbcc"],
+    ["RECONSTRUCTION_MODE", "opaque-1-value"],
+    ["CONNECTION_STRATEGY", "opaque-1-value"],
     ["MY_TOKEN", "/run/secrets/token"],
     ["TOKENIZERS_PARALLELISM", "false-or-true"],
     ["SSH_AUTH_SOCK", "unix:agent.1234"],
@@ -191,7 +195,7 @@ describe("which variables hold secrets, and which do not", () => {
   });
   test("one that is named as a key's place counts whatever it looks like, but for plain words", () => {
     const env = { A: "onlyletters", B: "12345678901", C: "disabled", D: "/etc/key" };
-    assert.deepEqual(valuesOf(["A", "B", "C", "D", "E"], env).filter(Boolean), [
+    assert.deepEqual(secretValues(["A", "B", "C", "D", "E"], env).filter(Boolean), [
       "onlyletters",
       "12345678901",
     ]);

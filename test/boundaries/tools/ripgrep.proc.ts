@@ -15,7 +15,7 @@ import { delimiter, dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { literalsOf } from "../../../src/boundaries/tools/literals.ts";
 import { filesWithout } from "../../../src/boundaries/tools/ripgrep.ts";
-import type { RunProcess } from "../../../src/boundaries/tools/tool.ts";
+import type { RunToolProcess } from "../../../src/boundaries/tools/tool.ts";
 import { createToolbox } from "../../../src/boundaries/tools/toolbox.ts";
 import { childEnv, runProcess } from "../../../src/effects/process/process.ts";
 import type { JsonObject } from "../../../src/flow/json.ts";
@@ -46,9 +46,15 @@ function fill(cwd: string): void {
 }
 
 /** One Grep over the folder, and how many processes it took. */
-async function grep(cwd: string, input: JsonObject, path: string, exec: RunProcess = runProcess, more = {}) {
+async function grep(
+  cwd: string,
+  input: JsonObject,
+  path: string,
+  exec: RunToolProcess = runProcess,
+  more = {},
+) {
   let started = 0;
-  const counted: RunProcess = (options) => {
+  const counted: RunToolProcess = (options) => {
     started += 1;
     return exec(options);
   };
@@ -249,9 +255,9 @@ describe("a ripgrep that cannot be relied on changes nothing", () => {
   test("one whose time is up, and one that cannot be started", async () => {
     const bin = mkdtempSync(join(base, "bin-"));
     writeFileSync(join(bin, "rg"), "#!/bin/sh\nprintf './z/a\\0'; sleep 1000\n", { mode: 0o755 });
-    const hasty: RunProcess = (options) => runProcess({ ...options, timeoutMs: 300 });
+    const hasty: RunToolProcess = (options) => runProcess({ ...options, timeoutMs: 300 });
     assert.equal((await grep(cwd, { pattern: "needle" }, `${bin}:${PATH}`, hasty)).content, "z/a");
-    const broken: RunProcess = () => Promise.reject(new Error("no sandbox"));
+    const broken: RunToolProcess = () => Promise.reject(new Error("no sandbox"));
     assert.equal((await grep(cwd, { pattern: "needle" }, `${bin}:${PATH}`, broken)).content, "z/a");
   });
 
@@ -260,7 +266,7 @@ describe("a ripgrep that cannot be relied on changes nothing", () => {
     const begun = join(bin, "begun");
     writeFileSync(join(bin, "rg"), `#!/bin/sh\n: > '${begun}'\nsleep 1000\n`, { mode: 0o755 });
     const controller = new AbortController();
-    const exec: RunProcess = (options) => {
+    const exec: RunToolProcess = (options) => {
       void until(() => existsSync(begun), "the search has begun").then(() => controller.abort());
       return runProcess(options);
     };

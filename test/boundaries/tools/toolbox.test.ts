@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { RunProcess } from "../../../src/boundaries/tools/tool.ts";
+import { clipOutput, type RunToolProcess } from "../../../src/boundaries/tools/tool.ts";
 import { createToolbox } from "../../../src/boundaries/tools/toolbox.ts";
 import type { Step } from "../../../src/flow/flow.ts";
 import type { JsonObject } from "../../../src/flow/json.ts";
@@ -25,13 +25,13 @@ import { stepWith } from "../step.ts";
 const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-toolbox-")));
 after(() => rmSync(base, { recursive: true, force: true }));
 
-type Run = Parameters<RunProcess>[0];
+type Run = Parameters<RunToolProcess>[0];
 const QUIET = { exitCode: 0, signal: null, stdout: "", stderr: "", timedOut: false, aborted: false };
 
 /** A fresh folder with these files, and a toolbox over it. */
 function world(
   files: { readonly [path: string]: string | Buffer } = {},
-  exec: RunProcess = async () => QUIET,
+  exec: RunToolProcess = async () => QUIET,
 ) {
   const cwd = mkdtempSync(join(base, "w-"));
   for (const [path, content] of Object.entries(files)) {
@@ -545,7 +545,7 @@ describe("Bash", () => {
     assert.deepEqual([run.cwd, run.env, run.timeoutMs], [cwd, { PATH: "/bin" }, 600_000]);
   });
 
-  const cases: readonly [string, Partial<Awaited<ReturnType<RunProcess>>>, boolean, string][] = [
+  const cases: readonly [string, Partial<Awaited<ReturnType<RunToolProcess>>>, boolean, string][] = [
     ["silence", {}, true, "[no output]"],
     ["both streams", { stdout: "out\n", stderr: "err\n" }, true, "out\nerr"],
     ["a failure", { stdout: "out\n", stderr: "err\n", exitCode: 3 }, false, "out\nerr\n[exit code 3]"],
@@ -676,6 +676,21 @@ describe("reading GitHub", () => {
   });
 });
 
+test("a single tool of a server is offered and called as well", async () => {
+  const spec = { name: "mcp__one__look", description: "", input: { type: "object" } };
+  const run = () => Promise.resolve({ kind: "done" as const, content: "looked" });
+  const options = { cwd: base, protect: [], env: () => ({}), autoResponse: "", exec: async () => QUIET };
+  const box = createToolbox({ ...options, served: [{ spec, reads: true, run }] });
+  const step = stepWith({ allow: ["mcp__one__look"], mode: "plan" });
+  assert.deepEqual(
+    box.offer(step).map(({ name }) => name),
+    [spec.name],
+  );
+  const call = { id: "1", name: spec.name, input: {} };
+  const [result] = await box.call(step, [call], new AbortController().signal);
+  assert.deepEqual([result?.ok, result?.content], [true, "looked"]);
+});
+
 describe("tools of servers", () => {
   const served = (name: string, reads: boolean) => ({
     spec: { name, description: "", input: { type: "object", required: ["q"] } },
@@ -746,4 +761,20 @@ describe("tools of servers", () => {
       ],
     );
   });
+});
+
+test("what goes to the model is cut in its middle, and nothing else of it changes", () => {
+  const whole = "y".repeat(64 * 1024);
+  assert.equal(clipOutput(whole), whole);
+  assert.match(clipOutput(`${whole}y`), /^y+\n\[… 1 bytes cut …\]\ny+$/);
+  assert.equal(clipOutput("abcd", 4), "abcd");
+  assert.equal(clipOutput("abcde", 4), "ab\n[… 1 bytes cut …]\nde");
+  // Half a character at the cut is left out; what stood in the text before stays.
+  assert.equal(clipOutput(`ä${"x".repeat(9)}ö`, 6), "äx\n[… 7 bytes cut …]\nxö");
+  assert.equal(clipOutput(`aä${"x".repeat(9)}öb`, 4), "a\n[… 11 bytes cut …]\nb");
+  const [before, after] = ["\uFFFDab", "a\uFFFDb"];
+  assert.equal(
+    clipOutput(`${before}${"x".repeat(20)}${after}`, 10),
+    `${before}\n[… 20 bytes cut …]\n${after}`,
+  );
 });

@@ -427,3 +427,15 @@ test("the lesser limit is told, with the place it comes from", () => {
   assert.match(step, /at most +turns 3 .*steps_registry\.json:\d+/);
   assert.match(step, /at most +perAttempt\.soft 0\.5 /);
 });
+
+test("the entry comes from the first place that names it", () => {
+  const rows: readonly (readonly [changes: Changes, from: string])[] = [
+    [{}, "written steps_registry.json/entryStepMapping/detect:graph"],
+    [{ "registry /entryStep": "initial.issue" }, "written steps_registry.json/entryStepMapping/detect:graph"],
+    [
+      { "registry /entryStepMapping": undefined, "registry /entryStep": "initial.issue" },
+      "written steps_registry.json/entryStep",
+    ],
+  ];
+  for (const [changes, from] of rows) assert.equal(line(world(changes).agent.entry.origin), from);
+});

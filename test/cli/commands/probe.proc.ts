@@ -342,15 +342,15 @@ type Defect = { readonly file: string; readonly texts: readonly (readonly [from:
 const IN_TOOLS: ReadonlyMap<string, Defect> = new Map(
   Object.entries({
     "tools outside of the step's list": {
-      file: "boundaries/gate.ts",
+      file: "boundaries/gate/gate.ts",
       texts: [["if (!allow.some((pattern) => lists(pattern, name)))", "if (allow === null)"]],
     },
     "tools that change something, in plan mode": {
-      file: "boundaries/gate.ts",
+      file: "boundaries/gate/gate.ts",
       texts: [['return deny(step, name, "mode", "plan allows read-only tools only");', "return null;"]],
     },
     "files outside of the folder, for Read, Write and Edit": {
-      file: "boundaries/paths.ts",
+      file: "boundaries/gate/paths.ts",
       texts: [
         [
           "if (!isInside(root, real)) return refuse(path, `it is",
@@ -359,30 +359,30 @@ const IN_TOOLS: ReadonlyMap<string, Defect> = new Map(
       ],
     },
     "a folder that is swapped for a link after the judgement": {
-      file: "boundaries/pinned.ts",
+      file: "boundaries/tools/pinned.ts",
       texts: [["constants.O_DIRECTORY | constants.O_NOFOLLOW", "constants.O_DIRECTORY"]],
     },
     "agents and git's own files, for Write and Edit": {
-      file: "boundaries/paths.ts",
+      file: "boundaries/gate/paths.ts",
       texts: [
         ["if (control !== undefined)", "if (path === '')"],
         ["return shield === undefined ? place", "return path !== '' ? place"],
       ],
     },
     "what Lockstep loads, for Write and Edit": {
-      file: "boundaries/paths.ts",
+      file: "boundaries/gate/paths.ts",
       texts: [["if (own !== undefined)", "if (path === '')"]],
     },
     "the records of runs and your settings, for all tools": {
-      file: "boundaries/paths.ts",
+      file: "boundaries/gate/paths.ts",
       texts: [["if (ways.some((parts) => parts.includes(RECORDS)))", "if (path === '')"]],
     },
     "words that built-ins of bash evaluate, in a list of commands": {
-      file: "boundaries/builtins.ts",
+      file: "boundaries/gate/builtins.ts",
       texts: [["if (program === undefined) return null;", "if (program !== null) return null;"]],
     },
     "a call is shown whole before a person allows it": {
-      file: "flow/call-shown.ts",
+      file: "flow/text/call-shown.ts",
       texts: [
         ["const shown = cut(whole);", "const shown = whole.slice(0, 12);"],
         ["isCut: shown !== whole", "isCut: false"],
@@ -394,15 +394,15 @@ const IN_TOOLS: ReadonlyMap<string, Defect> = new Map(
 const IN_PROCESS: ReadonlyMap<string, Defect> = new Map(
   Object.entries({
     "a planted program is not started": {
-      file: "boundaries/program.ts",
+      file: "boundaries/sandbox/program.ts",
       texts: [["return /\\/node_modules", "return path === '' && /\\/node_modules"]],
     },
     "git does not obey a repository inside of the project": {
-      file: "effects/git.ts",
+      file: "effects/git/git-queries.ts",
       texts: [['"--ignore-submodules=dirty"', '"--ignore-submodules=none"']],
     },
     "git does not obey files that only look like a repository": {
-      file: "effects/git.ts",
+      file: "effects/git/git.ts",
       texts: [
         ['"safe.bareRepository=explicit"', '"safe.bareRepository=all"'],
         // Obeyed once it is taken for a repository.
@@ -410,35 +410,35 @@ const IN_PROCESS: ReadonlyMap<string, Defect> = new Map(
       ],
     },
     "git does not start what the repository's settings name": {
-      file: "effects/git-settings.ts",
+      file: "effects/git/git-settings.ts",
       texts: [["/^filter\\..+\\.(?:clean|smudge|process)$/s", "/^nothing$/"]],
     },
     "a merge that changes agents, records or hooks is held": {
-      file: "flow/control.ts",
+      file: "flow/machine/control.ts",
       texts: [["CONTROL.has(part) ||", ""]],
     },
     "inherited descriptors lead nowhere in a command": {
-      file: "effects/descriptors.ts",
+      file: "effects/process/descriptors.ts",
       texts: [["inherited ??= findInherited();", "inherited ??= [];"]],
     },
     "a hostile pattern ends in counted steps": {
-      file: "flow/pattern.ts",
+      file: "flow/text/pattern.ts",
       texts: [["left -= steps;", ""]],
     },
     "a pipe in the place of a file is not waited for": {
-      file: "run/files.ts",
+      file: "run/world/files.ts",
       texts: [["if (!stats.isFile()) throw", "if (stats === null) throw"]],
     },
     "a secret is taken out of streamed text": {
-      file: "boundaries/redact.ts",
+      file: "boundaries/redact/redact.ts",
       texts: [["const to = certainEnd(seen, spans, needles);", "const to = seen.length;"]],
     },
     "nothing of this project is done before you trust it": {
-      file: "run/trust.ts",
+      file: "run/trust/trust.ts",
       texts: [["if (lines.length === 0) return;", "if (lines.length >= 0) return;"]],
     },
     "a journal that you did not make is not obeyed": {
-      file: "run/states.ts",
+      file: "run/trust/state-folders.ts",
       texts: [
         [
           "if (record === null)\n    return foreign(",
@@ -447,11 +447,11 @@ const IN_PROCESS: ReadonlyMap<string, Defect> = new Map(
       ],
     },
     "links in a state folder are not followed": {
-      file: "journal/inside.ts",
+      file: "journal/sqlite/inside.ts",
       texts: [["if (link !== undefined) throw linked", "if (stateDir === '') throw linked"]],
     },
     "labels that an answer may use": {
-      file: "effects/closing.ts",
+      file: "effects/actions/closing.ts",
       texts: [
         [
           "return openedLabels(github).some(",
@@ -471,6 +471,7 @@ const SRC = join(import.meta.dirname, "../../../src");
 /** The command from its sources, with the defects in them, and with a descriptor that it inherited. */
 async function withDefects(world: Place, defects: readonly Defect[]): Promise<ReadonlyMap<string, Probe>> {
   const texts = defects.map(({ file, texts: pairs }) => [join(SRC, file), pairs]);
+  for (const { file } of defects) assert.ok(existsSync(join(SRC, file)), file);
   const hook = `import { registerHooks } from "node:module";
 const defects = ${JSON.stringify(texts)};
 registerHooks({ load(url, context, next) {

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { faultsOf } from "../../../src/effects/checks/check-commit.ts";
+import { commitFaults } from "../../../src/effects/checks/check-commit.ts";
 import { runProcess } from "../../../src/effects/process/process.ts";
 import { programsFor } from "../../../src/run/world/programs.ts";
 import { createShell } from "../../../src/effects/process/shell.ts";
@@ -39,7 +39,7 @@ describe("the form of a message", () => {
   ];
   for (const [message, faults] of cases) {
     test(JSON.stringify(message.slice(0, 40)), () => {
-      const found = faultsOf(message);
+      const found = commitFaults(message);
       assert.equal(found.length, faults.length, found.join("; "));
       for (const [place, fault] of faults.entries()) assert.match(found[place]!, fault);
     });

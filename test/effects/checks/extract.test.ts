@@ -609,7 +609,7 @@ describe("what it means", () => {
         severity: "error",
         relatedFiles: ["src/lib.rs"],
         rootCause: "src/lib.rs:5: cannot add `&str` to `i32`: no implementation for `i32 + &str`",
-        suggestedAction: "Mend the first error; the others may follow from it.",
+        suggestedAction: "Fix the first error; the others may follow from it.",
       },
     ],
     [

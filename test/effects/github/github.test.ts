@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { describe as describeGitHub } from "../../../scripts/github-description.ts";
-import { MOST_BODY, type GitHub, type Outcome } from "../../../src/effects/github/github.ts";
+import { MOST_BODY, type GitHub, type GithubOutcome } from "../../../src/effects/github/github.ts";
 import { ITEMS, ITEMS_OF_ISSUE, PROJECT, PROJECTS } from "../../../src/effects/github/github-projects.ts";
 import { parseRepository } from "../../../src/effects/github/github-where.ts";
 import { visit } from "../../github/client.ts";
@@ -27,7 +27,7 @@ function withStandIn(name: string, tests: () => void): void {
   });
 }
 
-async function got<T>(outcome: Promise<Outcome<T>>): Promise<T> {
+async function got<T>(outcome: Promise<GithubOutcome<T>>): Promise<T> {
   const settled = await outcome;
   assert.ok(settled.ok, settled.ok ? "" : `${settled.kind}: ${settled.why}`);
   return settled.value;

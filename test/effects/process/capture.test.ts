@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { clip, createCapture } from "../../../src/effects/process/capture.ts";
+import { clipCaptured, createCapture } from "../../../src/effects/process/capture.ts";
 
 describe("a capture", () => {
   test("keeps everything up to its limit, however it comes in", () => {
@@ -26,13 +26,24 @@ describe("a capture", () => {
 
   test("does not leave half a character at the cut", () => {
     for (let limit = 2; limit < 40; limit += 1) {
-      const kept = clip("äöü→🙂".repeat(20), limit);
+      const kept = clipCaptured("äöü→🙂".repeat(20), limit);
       assert.doesNotMatch(kept, /\uFFFD/, `limit ${limit}`);
     }
   });
 
+  test("cuts only what is longer, and only what the cut itself broke", () => {
+    assert.equal(clipCaptured("abcd", 4), "abcd");
+    assert.equal(clipCaptured("abcde", 4), "ab\n[… 1 bytes cut …]\nde");
+    // These stood in the text before.
+    const [before, after] = ["\uFFFDab", "a\uFFFDb"];
+    assert.equal(
+      clipCaptured(`${before}${"x".repeat(20)}${after}`, 10),
+      `${before}\n[… 20 bytes cut …]\n${after}`,
+    );
+  });
+
   test("of nothing keeps nothing", () => {
     assert.equal(createCapture(10).text(), "");
-    assert.equal(clip("abc", 0), "\n[… 3 bytes cut …]\n");
+    assert.equal(clipCaptured("abc", 0), "\n[… 3 bytes cut …]\n");
   });
 });

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { until } from "../../until.ts";
 import { childEnv, runProcess, type ProcessOptions } from "../../../src/effects/process/process.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockstep-process-"));
@@ -307,4 +310,35 @@ test("nothing of this file is running any more", () => {
   const files = readdirSync(folder).filter((name) => /^(?:timeout|abort|left)-|nested/.test(name));
   assert.ok(files.length > 20);
   for (const file of files) assert.deepEqual(survivors(file), [], file);
+});
+
+describe("a command that is to go on to its end", () => {
+  const library = new URL("../../../src/effects/process/process.ts", import.meta.url).href;
+  /** A process of ours that starts the command and ends at once, as it does at a second Ctrl-C. */
+  const left = (name: string, lasting: boolean) => `
+    import { existsSync } from "node:fs";
+    import { childEnv, runProcess } from ${JSON.stringify(library)};
+    const command = "touch ${name}.begun; while [ ! -e ${name}.go ]; do sleep 0.05; done; touch ${name}.done";
+    void runProcess({
+      command, cwd: ${JSON.stringify(folder)}, env: childEnv(process.env), timeoutMs: 600_000,
+      maxOutputBytes: 1024, signal: new AbortController().signal, ${lasting ? "lasting: true," : ""}
+    });
+    setInterval(() => existsSync(${JSON.stringify(join(folder, `${name}.begun`))}) && process.exit(130), 10);
+  `;
+  const there = (name: string) => existsSync(join(folder, name));
+
+  test("goes on when our process exits, and any other ends with it", async () => {
+    for (const [name, lasting] of [
+      ["lasting", true],
+      ["other", false],
+    ] as const) {
+      const args = ["--input-type=module", "--eval", left(name, lasting)];
+      const ours = spawn(process.execPath, args, { stdio: "inherit" });
+      const [code] = (await once(ours, "exit")) as [number];
+      assert.equal(code, 130);
+      writeFileSync(join(folder, `${name}.go`), "");
+    }
+    await until(() => there("lasting.done"), "the lasting command ends");
+    assert.ok(!there("other.done"));
+  });
 });

@@ -331,5 +331,5 @@ test("an agent that gives no sign of life is given up, and asked again", async (
   const faults = ran.entries.flatMap(({ event }) =>
     event.type === "step.answered" && event.reply.kind === "fault" ? [event.reply.fault] : [],
   );
-  assert.match(faults[0]?.message ?? "", /no sign of life for 20 ms/);
+  assert.match(faults[0]?.message ?? "", /no output for 20 ms/);
 });

@@ -69,6 +69,22 @@ const ROWS: readonly Row[] = [
     found: [`MODULE-UNPARSED ${FOLDER}/a.mjs:1:1`],
   },
   {
+    name: "packages whose names only look like paths",
+    files: hooks('import "a./b";\nimport "x../y.mjs";\nexport default {};'),
+    found: [],
+  },
+  {
+    name: "an import that is written with an escape",
+    files: hooks('export default {};\nimport "./\\u0061.mjs";'),
+    found: [`MODULE-IMPORT ${HOOKS}:1:1`],
+    says: /imports "\.\/a\.mjs"/,
+  },
+  {
+    name: "an import that is not there, in single quotes",
+    files: hooks("export default {};\nimport './gone.mjs';"),
+    found: [`MODULE-IMPORT ${HOOKS}:2:8`],
+  },
+  {
     name: "as many modules as are looked at",
     files: hooks(`${imported(63)}export default {};`, modules(63)),
     found: [],

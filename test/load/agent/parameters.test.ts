@@ -135,3 +135,10 @@ test("a required text is not empty, unless a rule of its own lets it be", () => 
     );
   }
 });
+
+test("what is unknown is answered with what is known", () => {
+  const among = coerceParameters(PARAMETERS, { issue: 1, zzz: 2 }).problems[0];
+  assert.match(among?.fix ?? "", /--issue, --/);
+  const { problems } = coerceParameters([], { issue: 1 });
+  assert.match(`${problems[0]?.message} ${problems[0]?.fix}`, /none; this agent takes no parameters/);
+});

@@ -1028,6 +1028,17 @@ const ROWS: readonly Row[] = [
     changes: { "agent /parameters/topic": { type: "string", description: "x", cli: "--topic" } },
     at: "agent.json /parameters/topic",
   },
+  {
+    code: "PARAM-UNREAD",
+    name: "a parameter that a prompt reads under nearly its name",
+    changes: {
+      "agent /parameters/topic": { type: "string", description: "x", cli: "--topic" },
+      "registry /steps/initial.issue/uvVariables": ["issue", "topics"],
+      "prompts/steps/initial/issue/f_default.md": "{uv-issue} {uv-topics}",
+    },
+    at: "agent.json /parameters/topic",
+    says: /Did you mean "topics"/,
+  },
 
   // The registry and its steps.
   {
@@ -1650,6 +1661,28 @@ const ROWS: readonly Row[] = [
     },
     at: "steps_registry.json /steps/continuation.issue/inputs/last/from",
     witness: ["initial.issue", "continuation.issue"],
+  },
+  {
+    code: "DATA-NEVER",
+    name: "a step reads one of two things that it hands on itself",
+    changes: {
+      "registry /steps/continuation.issue/structuredGate/handoffFields": ["next_action.action", "stepId"],
+      "registry /steps/continuation.issue/inputs": { last: { from: "continuation.issue.stepId" } },
+      "prompts/steps/continuation/issue/f_default.md": "{uv-last}",
+    },
+    at: "steps_registry.json /steps/continuation.issue/inputs/last/from",
+  },
+  {
+    code: "HANDOFF-FIELD",
+    name: "a member that the items of a list cannot have",
+    changes: {
+      [`registry ${S}/structuredGate/handoffFields`]: ["found.0.nam"],
+      "schema /initial.issue/properties/found": {
+        type: "array",
+        items: { type: "object", properties: { name: { type: "string" } }, additionalProperties: false },
+      },
+    },
+    at: `steps_registry.json ${S}/structuredGate/handoffFields/0`,
   },
   {
     code: "DATA-NEVER",
@@ -2331,6 +2364,11 @@ for (const row of ROWS) {
 
 /** What looks like a finding and is none: no finding of this code may come of it. */
 const INNOCENT: readonly { readonly code: Code; readonly name: string; readonly changes: Changes }[] = [
+  ...["build/", "a/.", "x~", "../cache", "/srv/x/", "~/x"].map((path) => ({
+    code: "SANDBOX-PATH" as const,
+    name: path,
+    changes: { "agent /runner/boundaries/sandbox": { filesystem: { allowedPaths: [path] } } },
+  })),
   {
     code: "CONFIG-NOT-ACTED-ON",
     name: "what becomes of a worktree",

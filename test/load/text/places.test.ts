@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readDocument } from "../../../src/load/text/document.ts";
-import { pointerOf, scanJson } from "../../../src/load/text/places.ts";
+import { DEFAULTS } from "../../../src/load/agent/defaults.ts";
+import { membersWritten, pointerOf, scanJson } from "../../../src/load/text/places.ts";
 import { random } from "../random.ts";
 import { filesOf, tree } from "../world.ts";
 
@@ -96,3 +97,20 @@ function* pathsOf(value: unknown, path: readonly string[] = []): Generator<reado
   if (typeof value !== "object" || value === null) return;
   for (const [key, member] of Object.entries(value)) yield* pathsOf(member, [...path, key]);
 }
+
+test("a text that nests too deeply is known by its brackets, and not by what stands in texts", () => {
+  const deep = (levels: number, inner = "1") => "[".repeat(levels) + inner + "]".repeat(levels);
+  const most = DEFAULTS.jsonDepth;
+  const rows: readonly (readonly [text: string, isDeep: boolean])[] = [
+    [deep(most), false],
+    [deep(most + 1), true],
+    [`{"a":${deep(most - 1)}}`, false],
+    [`{"a":${deep(most)}}`, true],
+    [deep(most - 1, "1,[],{},[]"), false],
+    [JSON.stringify("[".repeat(most + 2)), false],
+    [`["x", "xy", ${JSON.stringify('"[')}, ${deep(most - 1)}]`, false],
+    [`["x", "xy", "", ${deep(most)}]`, true],
+    [`["\\\\", "\\"", ${deep(most)}]`, true],
+  ];
+  for (const [text, isDeep] of rows) assert.equal(membersWritten(text) === null, isDeep, text.slice(0, 60));
+});

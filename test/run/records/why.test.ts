@@ -179,7 +179,7 @@ const rows: readonly Row[] = [
       'read handoff by fallback ("ponder")',
       "edge handoff → closure.a",
       "decided handoff → closure.a",
-      'note [StepFlow][SpecViolation] "ponder" is no allowed intent; fallbackIntent "handoff" taken',
+      'note [StepFlow][SpecViolation] "ponder" is not an allowed intent; fallbackIntent "handoff" taken',
     ],
   },
   {

@@ -32,7 +32,7 @@ import { flowDigest } from "../../../src/run/load.ts";
 import { systemClock } from "../../../src/run/world/clock.ts";
 import { replayBundle } from "../../../src/run/records/bundle.ts";
 import { requireSafeFolder } from "../../../src/run/world/safe-folder.ts";
-import { forgetState, knownStates, standingOf } from "../../../src/run/trust/state-folders.ts";
+import { forgetState, knownStates, stateStanding } from "../../../src/run/trust/state-folders.ts";
 import { JOURNALS } from "../golden.ts";
 import { agentFiles, projectWith, stepTo } from "../project.ts";
 
@@ -220,7 +220,7 @@ test("the library obeys only what its user made: the option beside trust is the 
   cpSync(cwd, other, { recursive: true });
   const stateDir = join(other, ".lockstep");
   // As a program that has just been started: nothing is known but what is recorded.
-  assert.equal(standingOf(stateDir, env).kind, "foreign");
+  assert.equal(stateStanding(stateDir, env).kind, "foreign");
   const refused = [
     await resume({ run: "@last", cwd: other, env, script: REST }),
     await resume({ run: "@last", cwd: other, env, script: REST, trustJournal: false }),
@@ -264,7 +264,7 @@ test("the library obeys only what its user made: the option beside trust is the 
   assert.deepEqual(heard.length, 2);
   // Accepted, and still it says that it works in the folder it was copied from: the yes has no effect.
   assert.equal(placed.code, "PLACE_FOREIGN", placed.reason);
-  assert.equal(standingOf(stateDir, env).kind, "foreign");
+  assert.equal(stateStanding(stateDir, env).kind, "foreign");
   const own = await resume({ run: "@last", cwd, env, script: REST });
   assert.equal(own.outcome, "completed", "the one it was copied from stays its user's own");
 });
@@ -289,7 +289,7 @@ test("what is known can be listed and forgotten", async () => {
   assert.deepEqual([known?.path, known?.how, more.length], [stateDir, "made", 0]);
   assert.equal(forgetState(env, "/nowhere"), 0);
   assert.equal(forgetState(env, stateDir), 1);
-  assert.deepEqual([knownStates(env), standingOf(stateDir, env).kind], [[], "foreign"]);
+  assert.deepEqual([knownStates(env), stateStanding(stateDir, env).kind], [[], "foreign"]);
   const yes = await resume({ run: "@last", cwd, env, script: REST, trustJournal: true });
   assert.equal(yes.outcome, "completed", yes.reason);
   assert.equal(knownStates(env)[0]?.how, "accepted");
@@ -314,6 +314,6 @@ test("another user's home folder knows nothing of it, and damaged records are no
     record.replace(/"path":"/, '"path":"/x'),
   ]) {
     writeFileSync(join(states, name!), text);
-    assert.equal(standingOf(join(moved, ".lockstep"), env).kind, "foreign", text);
+    assert.equal(stateStanding(join(moved, ".lockstep"), env).kind, "foreign", text);
   }
 });

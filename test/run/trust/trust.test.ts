@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createScripted } from "../../../src/backends/scripted/scripted.ts";
 import { createMemoryJournal, resume, run, type ScriptReply } from "../../../src/run/index.ts";
-import { digestOf, openTrust, type Trusted } from "../../../src/run/trust/trust-store.ts";
+import { trustDigest, openTrust, type Trusted } from "../../../src/run/trust/trust-store.ts";
 import type { TrustQuestion } from "../../../src/run/trust/trust.ts";
 import { agentFiles, homeBeside, projectWith } from "../project.ts";
 
@@ -187,7 +187,7 @@ test("less than what was trusted is trusted, unless what is gone was the worktre
   const root = "/p";
   const entry = (lines: readonly string[], more: Partial<Trusted> = {}): Trusted => {
     const agent = more.agent ?? "a";
-    return { root, agent, lines, digest: digestOf(agent, lines), at: "2026-01-01", ...more };
+    return { root, agent, lines, digest: trustDigest(agent, lines), at: "2026-01-01", ...more };
   };
   const A = "$ true";
   const B = "commands may reach x";
@@ -204,14 +204,14 @@ test("less than what was trusted is trusted, unless what is gone was the worktre
     ["another", entry([A, B]), ["$ false"], false],
     ["of another agent", entry([A, B], { agent: "b" }), [A], false],
     ["in another project", entry([A, B], { root: "/q" }), [A], false],
-    ["a digest of something else", entry([A, B], { digest: digestOf("a", [A]) }), [A, B], false],
+    ["a digest of something else", entry([A, B], { digest: trustDigest("a", [A]) }), [A, B], false],
     ["less, and the worktree stays", entry([A, B, tree]), [A, tree], true],
     ["only the worktree is gone", entry([A, tree]), [A], false],
   ];
   for (const [name, kept, lines, covered] of cases) {
     const store = openTrust({ HOME: homeBeside() })!;
     store.add(kept);
-    const wanted = { root, agent: "a", digest: digestOf("a", lines), lines };
+    const wanted = { root, agent: "a", digest: trustDigest("a", lines), lines };
     assert.equal(store.covering(wanted) !== null, covered, name);
   }
 });
@@ -223,7 +223,7 @@ test("what is taken back is not trusted any more, and all else still is", () => 
   writeFileSync(join(home, ".config/lockstep/trust.json"), JSON.stringify({ "/p": old }));
   const store = openTrust({ HOME: home })!;
   for (const lines of [["$ true"], ["$ false"]])
-    store.add({ root: "/p", agent: "a", lines, digest: digestOf("a", lines), at: "2026-01-01" });
+    store.add({ root: "/p", agent: "a", lines, digest: trustDigest("a", lines), at: "2026-01-01" });
   const kept = () =>
     store
       .list()

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { createMemoryJournal, resume, run } from "../../../src/run/index.ts";
 import { readConfig } from "../../../src/run/world/config.ts";
 import { surveyModels } from "../../../src/run/world/model-survey.ts";
-import { findModel, whyNot, withVersion } from "../../../src/run/world/models.ts";
+import { findModel, keyIn, misspelledModel, whyNot, withVersion } from "../../../src/run/world/models.ts";
 import { configFolder } from "../../../src/run/world/project.ts";
 import { modelServer, type Seen } from "../../backends/model-server.ts";
 import { agentFiles, projectWith } from "../project.ts";
@@ -74,6 +74,33 @@ test("a name means what the user says, else a word, a provider's model, or a fam
     ["ollama/hf.co/some/model", {}, {}, "ollama/hf.co/some/model"],
   ];
   for (const [name, said, env, ref] of rows) assert.equal(meaning(name, said, env).ref, ref, name);
+  // A provider alone is not a model.
+  // A family is known by how its names begin.
+  for (const name of ["openai", "ollama", "anthropic", "my-gpt-4", "no1", "xclaude-3", "a-gemini-2"])
+    assert.throws(() => meaning(name, {}), { code: "NO_BACKEND" }, name);
+});
+
+test("a name is taken for a misspelling only of what it is nearly", () => {
+  const env = home({ models: { drafter: "opus" } });
+  const rows: readonly (readonly [string, string | null])[] = [
+    ["opus", null],
+    ["drafter", null],
+    ["draftr", "drafter"],
+    ["sonet", "sonnet"],
+    ["anthropik/x/y", "anthropic/x/y"],
+    ["anthropic/x", null],
+    ["somebody/x", null],
+    ["nothing-like-it", null],
+  ];
+  for (const [name, meant] of rows) assert.equal(misspelledModel(name, env), meant, name);
+  // Settings that cannot be read are not what is asked about.
+  assert.equal(misspelledModel("sonet", home("{")), "sonnet");
+});
+
+test("a key is taken without the space around it", () => {
+  assert.equal(keyIn(["A", "B"], { A: " ", B: " key\n" }), "key");
+  assert.equal(keyIn(["A", "B"], { A: "first", B: "key" }), "first");
+  assert.equal(keyIn(["A"], {}), undefined);
 });
 
 test("an address comes from the user's file, else from their environment, else it is the provider's", () => {

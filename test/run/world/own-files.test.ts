@@ -24,7 +24,16 @@ describe("Lockstep developed with Lockstep", () => {
   const ground = createGround(repository, [], () => guardedIn(places, { PATH: "" }));
 
   test("what this process is made of is read-only, and the reason says what to do", () => {
-    for (const path of ["src/run/open.ts", "src/new.ts", "SRC/new.ts", "package.json"]) {
+    for (const path of [
+      "src/run/open.ts",
+      "src/new.ts",
+      "SRC/new.ts",
+      "package.json",
+      "bench/measure.ts",
+      "bench/new.ts",
+      "templates/completion/lockstep.bash",
+      "templates/steps/agent.json",
+    ]) {
       const place = ground.writing(path);
       assert.ok(place.kind === "refused", path);
       assert.match(
