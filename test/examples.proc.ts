@@ -67,7 +67,7 @@ test("02: prompts are made of parameters, sections, handed-on values and stdin, 
     rmSync(join(home, ".agent/digest/prompts/steps/initial/digest/f_default.md"));
     const warned = lockstep(["check", "digest"]);
     assert.equal(warned.status, 0);
-    assert.match(warned.stdout, /warning +PROMPT-FALLBACK-USED[^]*"initial_iterate" is said instead/);
+    assert.match(warned.stdout, /warning +PROMPT-FALLBACK-USED[^]*"initial_iterate" is used instead/);
     assert.equal(lockstep(["check", "digest", "--strict"]).status, 2);
     assert.equal(lockstep([...run, "--strict"], "text").status, 2);
     const { stdout } = lockstep(["explain", "digest", "initial.digest"]);

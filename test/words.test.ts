@@ -16,8 +16,6 @@ test("messages and comments of the sources are plain", () => {
   const found = files.flatMap((file) =>
     [...textsOf(readFileSync(join(ROOT, file), "utf8"))]
       .filter(({ text }) => text.includes(" ") && isRiddle(text) && !RECORDED.test(text))
-      // The comments of the loader follow once its parts have moved.
-      .filter(({ text }) => !(file.startsWith("src/load/") && /^\/[*/]/.test(text)))
       .map(({ line, text }) => `${file}:${line}: ${text.slice(0, 200)}`),
   );
   assert.deepEqual(found, []);
@@ -43,7 +41,7 @@ for (const [source, expected] of texts)
     ));
 
 const lines: readonly [text: string, isOdd: boolean, isOddOnPage: boolean][] = [
-  ["it is not JSON", true, true],
+  ["it is no JSON", true, true],
   ["It is no longer there", false, false],
   ["There is no run", false, false],
   ["whoever reads it", true, true],

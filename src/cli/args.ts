@@ -36,7 +36,7 @@ export type Offer =
   | "new";
 
 /** By name, the values in the order they were written. A switch has the values "true" and "false". */
-export type Given = ReadonlyMap<string, readonly string[]>;
+export type GivenFlags = ReadonlyMap<string, readonly string[]>;
 
 /** The value of each of these flags, by name: `Values<typeof FLAGS>["max-turns"]` is `number | undefined`. */
 export type Values<Flags extends readonly Flag[]> = {
@@ -81,8 +81,8 @@ export type Grammar = {
 export type Line = {
   /** Everything that is neither a flag nor a flag's value. */
   readonly words: readonly string[];
-  readonly flags: Given;
-  readonly declared: Given;
+  readonly flags: GivenFlags;
+  readonly declared: GivenFlags;
   readonly isLenient: boolean;
 };
 
@@ -129,7 +129,7 @@ export function parseLine(argv: readonly string[], grammar: Grammar): Line {
 }
 
 /** Of a value given twice one would be lost. How often a parameter may be given is judged where parameters are. */
-function refuseRepeated(flags: readonly Flag[], given: Given): void {
+function refuseRepeated(flags: readonly Flag[], given: GivenFlags): void {
   const twice = flags.find(
     ({ name, takes, repeats }) =>
       takes !== undefined && repeats === undefined && (given.get(name)?.length ?? 0) > 1,
@@ -222,7 +222,7 @@ function isNumber(token: string): boolean {
 // What it means.
 
 /** Reads every flag that is declared. `isLenient`: for a first look, a value that cannot be read counts as not given. */
-export function valuesOf(flags: readonly Flag[], given: Given, isLenient: boolean): object {
+export function valuesOf(flags: readonly Flag[], given: GivenFlags, isLenient: boolean): object {
   const entries = flags.map((flag) => {
     const texts = given.get(flag.name) ?? [];
     const { takes, is, repeats } = flag;

@@ -1,13 +1,13 @@
 /** One call of a command: the line as it was understood, and the screen to answer on. */
-import { parseLine, UsageError, valuesOf, type Flag, type Given, type Line } from "./args.ts";
-import { GLOBAL_FLAGS, type Command, type GlobalFlags } from "./commands.ts";
+import { parseLine, UsageError, valuesOf, type Flag, type GivenFlags, type Line } from "./args.ts";
+import { GLOBAL_FLAGS, type CliCommand, type GlobalFlags } from "./commands.ts";
 import { shellWord } from "../flow/text/harmless.ts";
 import { createScreen, type Screen, type Terminal } from "./screen.ts";
 import { aimed, asTyped } from "./text/typed.ts";
 
 /** `Flags`: the values of the flags that the command declares, beside those of every command. */
 export type Call<Flags extends object = object> = {
-  readonly command: Command;
+  readonly command: CliCommand;
   /** What was written after the program's name. */
   readonly argv: readonly string[];
   /** The words after the command. */
@@ -16,7 +16,7 @@ export type Call<Flags extends object = object> = {
   /** What was written for each flag, as text; nothing: it was not given. */
   readonly written: { readonly [name in keyof (GlobalFlags & Flags)]: readonly string[] };
   /** What was given for flags that the agent declares, by flag. */
-  readonly declared: Given;
+  readonly declared: GivenFlags;
   readonly cwd: string;
   readonly stateDir: string | undefined;
   readonly screen: Screen;
@@ -42,11 +42,11 @@ export type Host = Terminal & {
   /** The same while something is waited for. Not for work: a busy process hears nothing, and would not end. */
   readonly interruptible: <T>(wait: () => Promise<T>) => Promise<T>;
   /** What is driven here: it is part of the answer when a signal or a bug ends the process. */
-  readonly driving: (what: UnderWay) => void;
+  readonly driving: (what: CallUnderWay) => void;
 };
 
 /** A run or a batch of runs. */
-export type UnderWay = {
+export type CallUnderWay = {
   /** null: it is a batch. */
   readonly run: string | null;
   /** `begins`: it is about to be recorded. `over`: its end is recorded, and its result is about to be written. */
@@ -58,17 +58,17 @@ export type UnderWay = {
 };
 
 /** The line of a command, read strictly. `declared`: the flags of the agent that it names. */
-export function lineOf(command: Command, argv: readonly string[], declared: readonly Flag[] = []): Line {
+export function lineOf(command: CliCommand, argv: readonly string[], declared: readonly Flag[] = []): Line {
   return parseLine(argv, { flags: flagsOf(command), declared });
 }
 
-function flagsOf({ flags }: Command): readonly Flag[] {
+function flagsOf({ flags }: CliCommand): readonly Flag[] {
   return [...GLOBAL_FLAGS, ...flags];
 }
 
 /** `line`: as it was read, or a first look at it where an agent has to be loaded before it can be read. */
 export function createCall(
-  command: Command,
+  command: CliCommand,
   argv: readonly string[],
   host: Host,
   line: Line,
@@ -125,7 +125,7 @@ export function writtenFlags(
   return names.flatMap((name) => (all[name] ?? []).flatMap((value) => [`--${name}`, shellWord(value)]));
 }
 
-function requireWords({ name, words: takes }: Command, words: readonly string[]): void {
+function requireWords({ name, words: takes }: CliCommand, words: readonly string[]): void {
   const surplus = takes.at(-1)?.repeats ? undefined : words[takes.length];
   if (surplus !== undefined) throw new UsageError(`${name} takes no argument "${surplus}".`);
   const empty = takes.find(({ is }, place) => (is === "agent" || is === "run") && words[place] === "");

@@ -16,7 +16,7 @@ type Declaration = {
   readonly takesParameters?: true;
 };
 
-export type Command = Omit<Declaration, "document"> & {
+export type CliCommand = Omit<Declaration, "document"> & {
   readonly name: CommandName;
   readonly document: "result" | "findings" | "plain";
   readonly load: () => Promise<(call: Call) => Promise<number>>;
@@ -274,7 +274,7 @@ export const PARTS = [
   "batch",
   "sandbox",
 ] as const;
-export type Part = (typeof PARTS)[number];
+export type BenchPart = (typeof PARTS)[number];
 const OUT = {
   name: "out",
   short: "o",
@@ -874,14 +874,16 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   help: async () => (await import("./help.ts")).printHelp,
 };
 
-export const COMMANDS: readonly Command[] = (Object.keys(DECLARED) as readonly CommandName[]).map((name) => {
-  const declared: Declaration = DECLARED[name];
-  // A call holds the flags of the command that it was created for.
-  const load = CODE[name] as Command["load"];
-  return Object.assign({ name, document: "plain" as const, load }, declared);
-});
+export const COMMANDS: readonly CliCommand[] = (Object.keys(DECLARED) as readonly CommandName[]).map(
+  (name) => {
+    const declared: Declaration = DECLARED[name];
+    // A call holds the flags of the command that it was created for.
+    const load = CODE[name] as CliCommand["load"];
+    return Object.assign({ name, document: "plain" as const, load }, declared);
+  },
+);
 
-export function commandNamed(word: string): Command {
+export function commandNamed(word: string): CliCommand {
   const command = COMMANDS.find((other) => other.name === word);
   if (command !== undefined) return command;
   const candidates = COMMANDS.map((other) => other.name);

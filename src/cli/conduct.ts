@@ -13,7 +13,7 @@ import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign-
 import { findProject } from "../run/world/project.ts";
 import { commandLines } from "../run/trust/trust.ts";
 import { UsageError } from "./args.ts";
-import { writtenFlags, type Call, type UnderWay } from "./call.ts";
+import { writtenFlags, type Call, type CallUnderWay } from "./call.ts";
 import type { DriveFlags } from "./commands.ts";
 import { readGiven } from "./given-file.ts";
 import { spending } from "./limits.ts";
@@ -34,8 +34,8 @@ export async function conduct(
   const said = new Set<string>();
   const options = driveOptions(call, signal, said);
   const progress = createProgress(screen, call.flags.verbose, () => performance.now());
-  let phase: UnderWay["phase"] | null = null;
-  const driving = (run: string, now: UnderWay["phase"]) => {
+  let phase: CallUnderWay["phase"] | null = null;
+  const driving = (run: string, now: CallUnderWay["phase"]) => {
     if (phase !== now) host.driving({ run, phase: (phase = now), resume: resumeCommand(call, { run }) });
   };
   const result = await drive({
@@ -263,9 +263,9 @@ function askForJournal(call: Call, signal: AbortSignal): Yes {
     await isYes(
       call,
       [
-        `The run records in ${visibleInLine(question.stateDir)} are not yours: ${shown(question.why)}.`,
+        `The state folder ${visibleInLine(question.stateDir)} is not yours: ${shown(question.why)}.`,
         ...foreignLines(question).map((line) => `  ${shown(line).replaceAll("\n", "\n    ")}`),
-        "Trust them from now on, including the commands, folders and replies they contain?",
+        "Trust it from now on, including the commands, folders and replies in its run records?",
       ].join("\n"),
       signal,
     );

@@ -3,7 +3,7 @@ import type { Parameter } from "../flow/flow.ts";
 import { EXIT_MEANINGS } from "../flow/verdict.ts";
 import type { Flag } from "./args.ts";
 import type { Call } from "./call.ts";
-import { commandNamed, COMMANDS, GLOBAL_FLAGS, type Command } from "./commands.ts";
+import { commandNamed, COMMANDS, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { shownInLine, table, type Paint } from "./text/text.ts";
 import { asTyped } from "./text/typed.ts";
 
@@ -45,7 +45,7 @@ export function mainHelp(paint: Paint, program = "lockstep"): string {
 
 /** `parameters`: those of the agent, where it is known. */
 export function commandHelp(
-  command: Command,
+  command: CliCommand,
   paint: Paint,
   parameters: readonly Parameter[] | null = null,
   program = "lockstep",
@@ -112,7 +112,7 @@ function flagRows(flags: readonly Flag[], typed: (text: string) => string): read
   );
 }
 
-function wordText({ name, optional, repeats }: Command["words"][number]): string {
+function wordText({ name, optional, repeats }: CliCommand["words"][number]): string {
   const text = repeats === undefined ? name : `${name} …`;
   return optional === undefined ? text : `[${text}]`;
 }
@@ -122,7 +122,7 @@ function indent(lines: readonly string[]): readonly string[] {
 }
 
 /** The same for machines. */
-function describe(commands: readonly Command[]): unknown {
+function describe(commands: readonly CliCommand[]): unknown {
   return {
     v: 1,
     commands: commands.map(({ name, summary, words, flags, examples }) => ({

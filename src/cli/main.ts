@@ -6,8 +6,8 @@
 import module from "node:module";
 import { isAbsolute, join } from "node:path";
 import { parseLine, UsageError, type Line } from "./args.ts";
-import { createCall, lineOf, type Call, type Host, type UnderWay } from "./call.ts";
-import { commandNamed, everyFlag, GLOBAL_FLAGS, type Command } from "./commands.ts";
+import { createCall, lineOf, type Call, type Host, type CallUnderWay } from "./call.ts";
+import { commandNamed, everyFlag, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { createPaint, jsonLine, shown } from "./text/text.ts";
 import { asTyped, programName } from "./text/typed.ts";
 import { versionText } from "./version.ts";
@@ -24,14 +24,14 @@ const LEAVE_MS = 2000;
 type Signal = keyof typeof LEFT_BY;
 
 /** What was understood so far: it decides how a failure is answered. */
-let asked: Command | null = null;
+let asked: CliCommand | null = null;
 let looked: Line | null = null;
 let current: Call | null = null;
 let stopping: AbortController | null = null;
 /** Whether the first signal only aborts `stopping`, so that the command comes to an end by itself. */
 let isOrderly = false;
 /** The run that this process drives, once it is recorded. */
-let underWay: UnderWay | null = null;
+let underWay: CallUnderWay | null = null;
 /** A second signal came while a run was about to be recorded: whether there is one is known in a moment. */
 let awaited: Signal | null = null;
 /** The result is on stdout: nothing else is written there. */
@@ -141,7 +141,7 @@ function isAsked(flag: string): boolean {
   return looked?.flags.get(flag)?.at(-1) === "true";
 }
 
-async function run(command: Command, argv: readonly string[]): Promise<number> {
+async function run(command: CliCommand, argv: readonly string[]): Promise<number> {
   asked = command;
   // Looking at a large flow can keep the process too busy to hear a signal, and there is nothing that has to be stopped.
   if (!isRunning(command)) deafen();
@@ -228,7 +228,7 @@ class Left extends Error {
   }
 }
 
-function isRunning(command: Command | null): boolean {
+function isRunning(command: CliCommand | null): boolean {
   return command !== null && RUNNING.has(command.name);
 }
 

@@ -19,7 +19,7 @@ export function resultOf(
   const origin = originsIn(loaded.where);
   const problemAt: LoadResult["problemAt"] = (part, found) =>
     toProblem({ ...found, ...at(loaded, ...part) }, loaded.live);
-  const models = modelsToTry(origin, problemAt, loaded.entries.keys());
+  const models = modelsToTry(loaded, problemAt);
   const settings = wholeOf(AGENT, loaded.agent);
   return {
     flow: loaded.flow,

@@ -1,7 +1,7 @@
 /** Carries out the action blocks of settled visits. */
 import { resolve } from "node:path";
 import { createGround } from "../boundaries/gate/paths.ts";
-import { actsOf, type ActionRequest, type World } from "../effects/actions/actions.ts";
+import { actsOf, type ActionRequest, type ActionSurroundings } from "../effects/actions/actions.ts";
 import { createLedger, type Act } from "../effects/actions/ledger.ts";
 import type { ModuleHost } from "../effects/modules/module-host.ts";
 import { REFUSED, type Effect } from "../story/report.ts";
@@ -56,7 +56,7 @@ export function createBlocks(outside: Outside): Blocks {
     block: Block,
     { step, visit, last }: BlocksDue,
     index: number,
-    world: World,
+    world: ActionSurroundings,
     record: Tell,
   ): Promise<void> {
     const at = `${step}@${visit}`;

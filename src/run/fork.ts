@@ -19,7 +19,7 @@ import type { Result } from "./result.ts";
 import { systemClock } from "./world/clock.ts";
 import type { DriveOptions } from "./options.ts";
 import { newRunId, withStack } from "./open.ts";
-import { recordOf, resumeFrom } from "./resume.ts";
+import { resumedRecord, resumeFrom } from "./resume.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
 import { findVisit } from "./records/why.ts";
 import { traceOf, type Visit } from "../story/visits.ts";
@@ -48,7 +48,7 @@ export async function fork(options: ForkOptions): Promise<Result> {
   return await withStack({ agent: "" }, options, async (stack, known) => {
     const clock = options.clock ?? systemClock;
     const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    const journal = await recordOf(project, options, stack);
+    const journal = await resumedRecord(project, options, stack);
     const recorded = await readRun(journal, options.run);
     known.agent = recorded.row.agent;
     const accepted = await acceptImported(recorded, project.stateDir, options);

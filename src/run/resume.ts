@@ -27,7 +27,7 @@ import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 export async function resume(options: ResumeOptions): Promise<Result> {
   return await withStack({ agent: "" }, options, async (stack, known) => {
     const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
-    const journal = await recordOf(project, options, stack);
+    const journal = await resumedRecord(project, options, stack);
     const row = await findRun(journal, options.run);
     known.run = row.id;
     return await resumeFrom({ journal, project, row }, options, stack, known);
@@ -35,7 +35,7 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 }
 
 /** The record that holds the run. A foreign one is not accepted where the run could not go on from here. */
-export async function recordOf(
+export async function resumedRecord(
   { root, stateDir }: Project,
   options: DriveOptions & Pick<ResumeOptions, "run" | "adopt">,
   stack: AsyncDisposableStack,

@@ -15,10 +15,10 @@ export type LogLine = {
 };
 
 /** A line before it has its time. `whole`: nothing in its metadata is cut. */
-export type Told = readonly [level: Level, message: string, metadata?: JsonObject, how?: "whole"];
+export type LogFacts = readonly [level: Level, message: string, metadata?: JsonObject, how?: "whole"];
 
 /** What a model or a command said may be of any length; a line is not. */
-export function toLine(timestamp: string, [level, told, metadata, how]: Told): LogLine {
+export function toLine(timestamp: string, [level, told, metadata, how]: LogFacts): LogLine {
   const message = escapedInLine(told, LONGEST_MESSAGE);
   if (metadata === undefined) return { timestamp, level, message };
   return { timestamp, level, message, metadata: how === "whole" ? metadata : boundedObject(metadata) };

@@ -14,16 +14,16 @@ import type { Flow, Step, StepKind } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { editionOf } from "../prompts/compose.ts";
 import { begunIn, deedsOf, laneIn, type Moment } from "../story/story.ts";
-import type { Told } from "./log-line.ts";
+import type { LogFacts } from "./log-line.ts";
 
-export function* registryLines(moment: Moment): Generator<Told> {
+export function* registryLines(moment: Moment): Generator<LogFacts> {
   const { event } = moment.entry;
   if ("visit" in event) yield* happened(moment, event);
   for (const { led } of deedsOf(moment, "settled")) yield* settled(moment, led);
   yield* begun(moment);
 }
 
-function* happened(moment: Moment, event: Event): Generator<Told> {
+function* happened(moment: Moment, event: Event): Generator<LogFacts> {
   if (!("visit" in event)) return;
   const at = { stepId: event.step, visit: event.visit };
   switch (event.type) {
@@ -64,7 +64,7 @@ function* happened(moment: Moment, event: Event): Generator<Told> {
   }
 }
 
-function* read(moment: Moment, reply: Reply & { kind: "said" }, at: JsonObject): Generator<Told> {
+function* read(moment: Moment, reply: Reply & { kind: "said" }, at: JsonObject): Generator<LogFacts> {
   if (reply.output !== undefined)
     yield [
       "info",
@@ -84,13 +84,13 @@ function* read(moment: Moment, reply: Reply & { kind: "said" }, at: JsonObject):
   }
 }
 
-function judged({ name, denied }: Judged, at: JsonObject): Told {
+function judged({ name, denied }: Judged, at: JsonObject): LogFacts {
   return denied === undefined
     ? ["debug", `[ToolPolicy] Allowed ${name}`, { ...at, tool: name }]
     : ["warn", `[ToolPolicy] Denied ${name}: ${denied}`, { ...at, tool: name }];
 }
 
-function called({ name, ok, denied, content }: CallResult, at: JsonObject): Told {
+function called({ name, ok, denied, content }: CallResult, at: JsonObject): LogFacts {
   if (denied !== undefined) return judged({ name, denied }, at);
   return [
     "debug",
@@ -99,7 +99,7 @@ function called({ name, ok, denied, content }: CallResult, at: JsonObject): Told
   ];
 }
 
-function checked(results: readonly CheckResult[], at: JsonObject): Told {
+function checked(results: readonly CheckResult[], at: JsonObject): LogFacts {
   const valid = results.every(({ ok }) => ok);
   const checks = results.map(({ name, ok, pattern, summary }) => ({
     name,
@@ -110,7 +110,7 @@ function checked(results: readonly CheckResult[], at: JsonObject): Told {
 }
 
 /** The visit is over, and this is where it leads. */
-function* settled(moment: Moment, led: Led): Generator<Told> {
+function* settled(moment: Moment, led: Led): Generator<LogFacts> {
   const { after, flow } = moment;
   const step = own(flow.steps, led.step);
   const kind = KINDS[step?.kind ?? "work"];
@@ -145,7 +145,7 @@ function* settled(moment: Moment, led: Led): Generator<Told> {
 }
 
 /** Visits that begin here. */
-function* begun(moment: Moment): Generator<Told> {
+function* begun(moment: Moment): Generator<LogFacts> {
   const { flow, after } = moment;
   for (const { step: id, visit, iteration } of begunIn(moment)) {
     const step = own(flow.steps, id)!;
@@ -173,7 +173,7 @@ function* begun(moment: Moment): Generator<Told> {
   }
 }
 
-function* prompts(flow: Flow, step: Step, says: readonly Say[], at: JsonObject): Generator<Told> {
+function* prompts(flow: Flow, step: Step, says: readonly Say[], at: JsonObject): Generator<LogFacts> {
   for (const say of says) {
     if (say.kind !== "prompt" && say.kind !== "failed-check") continue;
     const prompt = say.kind === "prompt" ? step.prompt : editionOf(flow, say.guard, say.result.name);

@@ -8,7 +8,7 @@ import type { EffectEvent, Event, Reply } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
 import { begunIn, deedsOf, laneIn, type Moment } from "../story/story.ts";
 import { own, type JsonObject } from "../flow/json.ts";
-import { toLine, type Level, type LogLine, type Told } from "./log-line.ts";
+import { toLine, type Level, type LogLine, type LogFacts } from "./log-line.ts";
 import { registryLines } from "./log-registry.ts";
 
 /** What one entry has to say. */
@@ -17,7 +17,7 @@ export function logLines(moment: Moment): readonly LogLine[] {
   return Array.from(tellAll(moment), (told) => toLine(timestamp, told));
 }
 
-function* tellAll(moment: Moment): Generator<Told> {
+function* tellAll(moment: Moment): Generator<LogFacts> {
   const { entry, after, flow } = moment;
   const { event } = entry;
   if (event.type === "run.started") {
@@ -51,7 +51,7 @@ function* tellAll(moment: Moment): Generator<Told> {
 
 // What holds for every written form.
 
-function* response(moment: Moment, event: Event & { type: "step.answered" }): Generator<Told> {
+function* response(moment: Moment, event: Event & { type: "step.answered" }): Generator<LogFacts> {
   const { before, flow } = moment;
   const { reply, visit, turn } = event;
   const step = own(flow.steps, event.step);
@@ -94,7 +94,7 @@ function unaskable(
   { answer }: Step,
   strikes: number,
   at: JsonObject,
-): Told {
+): LogFacts {
   if (answer.kind !== "object" || answer.schema.kind !== "unresolved")
     return ["error", `Prompt not resolved: ${why}`, { ...at, code }];
   const about = { ...at, code, schema: answer.schema.name };
@@ -107,7 +107,7 @@ function unaskable(
 
 // Under `schemas.inspection`: what came of holding answers against schemas, and every schema as it is sent and checked.
 
-function* validated(moment: Moment): Generator<Told> {
+function* validated(moment: Moment): Generator<LogFacts> {
   const { steps, settings } = moment.flow;
   if (!settings.inspectSchemas) return;
   for (const { step, visit, errors } of deedsOf(moment, "read")) {
@@ -120,7 +120,7 @@ function* validated(moment: Moment): Generator<Told> {
   }
 }
 
-function* resolved(moment: Moment): Generator<Told> {
+function* resolved(moment: Moment): Generator<LogFacts> {
   const { flow } = moment;
   if (!flow.settings.inspectSchemas) return;
   for (const { step, visit } of begunIn(moment)) {
@@ -138,14 +138,14 @@ function isEffect(event: Event): event is EffectEvent {
 
 const EFFECT_LEVELS = { intended: "debug", applied: "info", held: "warn", failed: "error" } as const;
 
-function effect(event: EffectEvent): Told {
+function effect(event: EffectEvent): LogFacts {
   const { key, detail } = event;
   const state = event.type.slice("effect.".length) as keyof typeof EFFECT_LEVELS;
   const kind = "kind" in event ? { kind: event.kind } : {};
   return [EFFECT_LEVELS[state], `[Effect] ${state}: ${detail}`, { key, ...kind, state }];
 }
 
-function ended({ verdict }: Event & { type: "run.ended" }, { iterations, usage }: State): Told {
+function ended({ verdict }: Event & { type: "run.ended" }, { iterations, usage }: State): LogFacts {
   const { outcome, code, reason, step } = verdict;
   const { turns, inputTokens, outputTokens } = usage;
   const costUsd = usage.partly === undefined ? usage.costUsd : null;
@@ -158,7 +158,7 @@ function ended({ verdict }: Event & { type: "run.ended" }, { iterations, usage }
 
 // Stages.
 
-function* stageLines(moment: Moment): Generator<Told> {
+function* stageLines(moment: Moment): Generator<LogFacts> {
   for (const [name, about] of recordsOf(moment)) yield [levelOf(name, about), name, about];
 }
 

@@ -9,14 +9,14 @@ import { answerOf, requestOf, type Said } from "./transcript.ts";
 type Part = Pick<Span, "name" | "kind" | "attributes" | "failed">;
 
 /** Where it happened. `isTelling`: what was said is wanted as well. */
-export type Place = {
+export type SpanPlace = {
   readonly backend: string;
   readonly isTelling: boolean;
   readonly step: Step;
   readonly lane: Lane;
 };
 
-export function partsOf(moment: Moment, place: Place): readonly Part[] {
+export function spanParts(moment: Moment, place: SpanPlace): readonly Part[] {
   const { event } = moment.entry;
   const { isTelling } = place;
   switch (event.type) {
@@ -53,7 +53,7 @@ export function partsOf(moment: Moment, place: Place): readonly Part[] {
   }
 }
 
-function responsePart(moment: Moment, place: Place, reply: Reply): Part {
+function responsePart(moment: Moment, place: SpanPlace, reply: Reply): Part {
   const { step, lane, backend, isTelling } = place;
   // Earlier versions recorded neither: then it is what the step asks for.
   const by = "by" in reply ? reply.by : undefined;
@@ -117,7 +117,7 @@ function toolPart({ id, name, ok, denied, content }: CallResult, input: unknown,
 }
 
 /** What is new in this turn; what was said before is in the spans before. */
-function contentOf({ flow, before }: Moment, { step, lane }: Place, reply: Reply): Attributes {
+function contentOf({ flow, before }: Moment, { step, lane }: SpanPlace, reply: Reply): Attributes {
   const { system, messages } = requestOf(flow, step, lane, before);
   const finish = reply.kind === "said" && reply.calls.length > 0 ? "tool_call" : "stop";
   return {

@@ -9,7 +9,7 @@ import type { Flow } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import type { Attributes, Span } from "../flow/span.ts";
 import { laneIn, type Moment } from "../story/story.ts";
-import { clipped, partsOf, tokensOf } from "./span-parts.ts";
+import { clipped, spanParts, tokensOf } from "./span-parts.ts";
 
 export type Spans = {
   readonly recall: (moment: Moment) => void;
@@ -71,7 +71,7 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
     const start = visit?.since ?? end;
     if (visit !== undefined) visit.since = end;
     const parent = visit?.key ?? null;
-    return partsOf(moment, { backend, isTelling, step, lane }).map(
+    return spanParts(moment, { backend, isTelling, step, lane }).map(
       ({ name, kind, attributes, failed }, place) => {
         return { key: `${seq} ${place}`, parent, name, kind, start, end, attributes, failed };
       },

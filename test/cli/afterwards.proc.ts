@@ -119,7 +119,10 @@ test("fork goes on from a visit with what was edited, and diff tells where the t
     [[id, "--at", "closure.nte"], /Did you mean "closure\.note"/],
     [[id, "--at", "closure.note", "--edit", "outcome=answer.json"], /--edit knows output=FILE/],
     [[id, "--at", "closure.note", "--edit", "output=missing.json"], /missing\.json cannot be read/],
-    [[id, "--at", "closure.note", "--edit", "model=haiku"], /names no step/],
+    [
+      [id, "--at", "closure.note", "--edit", "model=haiku"],
+      /--edit model=haiku does not name a step: write it as STEP:VALUE/,
+    ],
     [[id, "--at", "closure.note", "--edit", "handoff=prompt.md"], /must contain a JSON object/],
     [
       [id, "--at", "closure.note", "--adopt", "--edit", "model=closure.note:x"],
@@ -371,7 +374,7 @@ test("a journal that was emptied is reported, and not taken for a new one", asyn
   ]) {
     const refused = await world.lockstep(words);
     assert.deepEqual([refused.code, statSync(file).size], [3, 0], words.join(" "));
-    assert.match(refused.stderr, /runs\.db is empty \(0 bytes\).* remove it to begin anew/s);
+    assert.match(refused.stderr, /runs\.db is empty \(0 bytes\).* remove it to start again/s);
   }
   rmSync(file);
   assert.equal((await world.lockstep(["runs"])).code, 0);

@@ -264,13 +264,13 @@ const others: readonly Case[] = [
     name: "a check of nothing",
     args: ["check", ""],
     code: 2,
-    says: 'check needs NAME, and \\\\"\\\\" was given',
+    says: 'check needs NAME, but \\\\"\\\\" was given',
   },
   {
     name: "a run without a name",
     args: ["show", ""],
     code: 2,
-    says: 'show needs RUN, and \\\\"\\\\" was given',
+    says: 'show needs RUN, but \\\\"\\\\" was given',
   },
   {
     name: "help of an agent that is not there",
@@ -375,7 +375,7 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     const ran = await world.lockstep(["run", "syntax", "--help"]);
     assert.equal(ran.code, 0);
     assert.doesNotMatch(ran.stdout, /Parameters of the agent/);
-    assert.match(ran.stderr, /^The parameters of syntax are not known, .* See: lockstep check syntax$/m);
+    assert.match(ran.stderr, /^The parameters of syntax are unknown because .* See: lockstep check syntax$/m);
   });
 
   test("problems of an invalid flow are shown with their lines", async () => {
@@ -485,7 +485,7 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.deepEqual([bundle.entries.length, bundle.damaged.seq], [seq - 1, seq]);
     assert.equal((await own.lockstep(["replay", "part.json"])).code, 0);
     const imported = await own.lockstep(["import", "part.json", "--as", "other"]);
-    assert.match(imported.stderr, /was exported from a damaged record and is not whole/);
+    assert.match(imported.stderr, /was exported from a damaged record and is incomplete: .*lockstep replay/);
     const refused = await own.lockstep(["runs", "--prune", harmed, "--keep", "1"]);
     assert.match(refused.stderr, /--keep cannot be used with RUN/);
     assert.match((await own.lockstep(["runs", harmed])).stderr, /lockstep show/);

@@ -204,7 +204,10 @@ describe("a state folder that came with a clone", () => {
     ] as const) {
       using world = await createClone();
       const stdout = await typedAt(world, ["resume", "@last", "--cwd", "clone", ...MORE], [typed]);
-      assert.match(stdout, /is foreign.*Bash with recorded replies: echo obeyed > PWNED.*\[y\/N\]/s);
+      assert.match(
+        stdout,
+        /is not yours: it is a copy of .*Bash with recorded replies: echo obeyed > PWNED.*\[y\/N\]/s,
+      );
       assert.equal(pwned(world), isObeyed, stdout);
     }
   });

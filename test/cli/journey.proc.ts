@@ -55,7 +55,7 @@ test("init writes an agent that passes check and runs as it says", async () => {
 
   const over = await world.lockstep(["resume", "@last"]);
   assert.equal(over.code, 0);
-  assert.match(over.stderr, /^Run \w{10} had ended before \(completed\): nothing was resumed/);
+  assert.match(over.stderr, /^Run \w{10} had already ended \(completed\): nothing was resumed/);
   assert.equal(over.stderr.split("nothing was resumed").length, 2);
 });
 

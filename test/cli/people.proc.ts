@@ -81,7 +81,7 @@ describe("a question of a run", { concurrency: 2 }, () => {
     assert.match(mistyped.stderr, /"perhaps" is not one of the choices: allow, allow-run, deny, stop\./);
     const answered = await world.lockstep(["answer", run, id, "Y"]);
     assert.deepEqual(
-      [answered.code, /drives the run goes on/.test(answered.stdout)],
+      [answered.code, /The process that runs it continues the run/.test(answered.stdout)],
       [0, true],
       answered.stderr,
     );
@@ -99,9 +99,9 @@ describe("a question of a run", { concurrency: 2 }, () => {
     const box = join(world.root, ".lockstep/answers", run);
     mkdirSync(box, { recursive: true });
     writeFileSync(join(box, `${id}.json`), '{"answer":"perhaps"}');
-    await saying(/is no answer: "answer" must be one of allow/);
+    await saying(/\.json is not a valid answer: "answer" must be one of allow/);
     const twice = await world.lockstep(["answer", run, id, "allow"]);
-    assert.deepEqual([twice.code, /has an answer already/.test(twice.stderr)], [2, true]);
+    assert.deepEqual([twice.code, /already has an answer/.test(twice.stderr)], [2, true]);
     writeFileSync(join(box, `${id}.json`), '{"answer":"deny"}');
     assert.equal(await over, 0, heard.stderr);
     assert.equal(isMade(world), false);

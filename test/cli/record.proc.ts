@@ -149,7 +149,7 @@ test("what a killed prune left is removed by the next one, also if it removes no
   db.close();
   const pruned = await world.lockstep(["runs", "--prune"]);
   assert.equal(pruned.code, 0, pruned.stderr);
-  assert.match(pruned.stderr, /nothing to remove.*files that 1 removed run had left/s);
+  assert.match(pruned.stderr, /Nothing to remove.*files that 1 removed run had left/s);
   assert.deepEqual([...left, ...stays].filter(existsSync), stays);
 });
 

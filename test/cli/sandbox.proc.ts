@@ -177,7 +177,7 @@ describe("a run is not confined", () => {
         "when the user's settings say so",
         { sandbox: NONE, config: { sandbox: "off" } },
         [],
-        /not confined, although/,
+        /not sandboxed, although the agent asks/,
       ],
     ];
   for (const [name, setting, flags, warning] of cases) {
@@ -220,7 +220,7 @@ describe("before any model or command, the end is", () => {
       /asked for by --sandbox on.*"SANDBOX_UNAVAILABLE"/,
     ],
     ["3 when settings cannot be read", { config: "{" }, [], 3, /config\.json: .*"CONFIG_INVALID"/],
-    ["3 when settings are not known", { config: { sandbx: "on" } }, [], 3, /there is no .*sandbx/],
+    ["3 when settings are not known", { config: { sandbx: "on" } }, [], 3, /unknown key .*sandbx/],
     [
       "3 when settings give keys away",
       { config: { env: ["GITHUB_TOKEN"] } },

@@ -139,7 +139,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     assert.equal((await world.lockstep(["check", "planner", "--max-turns", "40"])).code, 0);
     const { code, stdout } = await world.lockstep(["check", "planner", "--max-turns", "39"]);
     assert.equal(code, 2);
-    assert.match(stdout, /planner\/machine\.yaml:1:1 {2}error {2}BUDGET-TURNS\n.*40 answers/);
+    assert.match(stdout, /planner\/machine\.yaml:1:1 {2}error {2}BUDGET-TURNS\n.*40 model answers/);
   });
 
   test("is drawn and explained", async () => {
@@ -186,7 +186,7 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     assert.equal(code, 2);
     assert.match(
       stdout,
-      /both\/steps_registry\.json:1:1 {2}error {2}DIALECT\n {2}\.agent\/both holds two flows/,
+      /both\/steps_registry\.json:1:1 {2}error {2}DIALECT\n {2}\.agent\/both contains two flows/,
     );
   });
 

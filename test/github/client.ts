@@ -1,13 +1,13 @@
 /** A visitor of the stand-in, whose clock moves only when somebody sleeps. */
 import assert from "node:assert/strict";
-import { openGitHub, type GitHub, type GitHubOptions } from "../../src/effects/github/github.ts";
+import { openGitHub, type GithubClient, type GitHubOptions } from "../../src/effects/github/github.ts";
 import { runProcess } from "../../src/effects/process/process.ts";
 import type { Clock } from "../../src/engine/ports.ts";
 import { programsFor } from "../../src/run/world/programs.ts";
 import type { StandIn } from "./stand-in.ts";
 
 export type Visitor = {
-  readonly github: GitHub;
+  readonly github: GithubClient;
   /** Every pause that was made, in milliseconds. */
   readonly pauses: readonly number[];
 };

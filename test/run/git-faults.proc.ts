@@ -396,7 +396,7 @@ const ROWS: readonly Row[] = [
     options: { branch: "mine" },
     code: "WORKTREE_UNAVAILABLE",
     effects: [],
-    says: /"mine" exists already.*--base-branch mine/,
+    says: /"mine" already exists.*--base-branch mine/,
   },
   {
     name: "the name cannot be one of a branch",
@@ -442,7 +442,7 @@ const ROWS: readonly Row[] = [
     },
     code: "WORKTREE_UNAVAILABLE",
     effects: [],
-    says: /whose name.*git config --global user\.name/,
+    says: /no user name or email for commits.*git config --global user\.name/,
   },
   ...[".agent", "--sparse-index .agent", "--no-cone '/*' '!/out'"].map((what): Row => ({
     name: `a sparse checkout (${what}), and files outside of it`,

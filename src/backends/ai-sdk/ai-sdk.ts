@@ -10,7 +10,7 @@ import type { Answerer, Call, Fault, Usage } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import type { Proxy } from "./connection.ts";
-import { errorEvent, faultOf, notInFormat, toFault } from "./faults.ts";
+import { errorEvent, modelFault, notInFormat, toFault } from "./faults.ts";
 import { brokenOff, hearResponse, heardWhole, readCalls, type ResponseHeard } from "./response.ts";
 import { loadProvider } from "./packages.ts";
 import { toolNames, toPrompt, toTools, type Keepsake } from "./prompt.ts";
@@ -76,7 +76,7 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
       if (!patience.isOver()) return troubled(error, target, exchange);
       const hint = 'A model that needs longer gets a larger "timeoutMs" in your config.json.';
       const words = `nothing was received for ${silenceMs / 1000} s`;
-      return { kind: "fault", fault: faultOf("network", words, { target, hint }) };
+      return { kind: "fault", fault: modelFault("network", words, { target, hint }) };
     } finally {
       patience.end();
     }
@@ -246,7 +246,7 @@ function tooManyTools(request: TurnRequest, target: ModelTarget): Fault | null {
   const count = toTools(request).length;
   if (mostTools === undefined || count <= mostTools) return null;
   const hint = "Allow fewer of them in the step's allowedTools.";
-  return faultOf(
+  return modelFault(
     "bad-request",
     `the step offers ${count} tools, and this provider takes at most ${mostTools}`,
     {

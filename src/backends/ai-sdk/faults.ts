@@ -66,7 +66,7 @@ export function toFault(error: unknown, about: FaultContext): Fault {
 }
 
 /** A fault whose message is made of sentences. */
-export function faultOf(
+export function modelFault(
   kind: FaultKind,
   words: string,
   { target, hint }: { readonly target: ModelTarget; readonly hint?: string },

@@ -8,7 +8,7 @@ import type {
 import type { TurnRequest } from "../../engine/ports.ts";
 import type { Call, Fault } from "../../flow/event.ts";
 import { isObject, type JsonObject } from "../../flow/json.ts";
-import { faultOf } from "./faults.ts";
+import { modelFault } from "./faults.ts";
 import type { Keepsake } from "./prompt.ts";
 import type { ModelTarget } from "./providers.ts";
 
@@ -121,26 +121,26 @@ export function brokenOff(
     case "interrupted":
       // Some servers give no reason for the end, and mark the end itself.
       if (!isEmpty && /^data: ?\[DONE\]\s*$/m.test(tail)) return null;
-      return faultOf("network", "the response broke off", { target });
+      return modelFault("network", "the response broke off", { target });
     case "error":
-      return faultOf("network", `the response ended with an error${raw}`, { target });
+      return modelFault("network", `the response ended with an error${raw}`, { target });
     case "content-filter":
-      return faultOf("other", `the model refused to answer${raw}. ${text.slice(0, 300)}`, { target });
+      return modelFault("other", `the model refused to answer${raw}. ${text.slice(0, 300)}`, { target });
     case "length": {
       if (stop?.raw === "model_context_window_exceeded")
-        return faultOf("other", "the conversation and the response fill the context window of the model", {
+        return modelFault("other", "the conversation and the response fill the context window of the model", {
           target,
           hint: "Use a model with a larger one, or let the step read less.",
         });
       const tokens = usage?.outputTokens.total;
       const length = tokens === undefined ? "its limit" : `${tokens} tokens`;
-      return faultOf("other", `the response was cut off at ${length}`, {
+      return modelFault("other", `the response was cut off at ${length}`, {
         target,
         hint: 'Raise "maxOutputTokens" of this model in your config.json, or ask for less at once.',
       });
     }
     case "other":
-      return isEmpty ? faultOf("network", `the response is empty${raw}`, { target }) : null;
+      return isEmpty ? modelFault("network", `the response is empty${raw}`, { target }) : null;
     default:
       return null;
   }

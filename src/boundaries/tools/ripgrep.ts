@@ -1,6 +1,6 @@
 /** Asks ripgrep which files need not be read. It only ever spares work: what it does not name is read all the same. */
 import { literalsOf } from "./literals.ts";
-import type { World } from "./tool.ts";
+import type { ToolSurroundings } from "./tool.ts";
 
 export type Sparing = {
   /** A file is spared when it holds nothing that this JavaScript pattern could match. */
@@ -21,7 +21,7 @@ export type Sparing = {
  */
 export async function filesWithout(
   sparing: Sparing,
-  { env, exec, search = exec, programs }: Pick<World, "env" | "exec" | "search" | "programs">,
+  { env, exec, search = exec, programs }: Pick<ToolSurroundings, "env" | "exec" | "search" | "programs">,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const texts = literalsOf(sparing.pattern, sparing.ignoreCase);

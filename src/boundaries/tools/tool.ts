@@ -9,11 +9,15 @@ import type { Ground } from "../gate/paths.ts";
 export type Tool = {
   readonly spec: ToolSpec;
   /** `input` fits the spec. A throw becomes an error result. */
-  readonly run: (input: JsonObject, world: World, signal: AbortSignal) => ToolOutcome | Promise<ToolOutcome>;
+  readonly run: (
+    input: JsonObject,
+    world: ToolSurroundings,
+    signal: AbortSignal,
+  ) => ToolOutcome | Promise<ToolOutcome>;
 };
 
 /** What tools work on. They hold nothing of it themselves, so that one set of tools serves every run. */
-export type World = {
+export type ToolSurroundings = {
   readonly ground: Ground;
   /** The folder that commands start in. */
   readonly cwd: string;
@@ -64,7 +68,11 @@ export function defineTool<Input>(definition: {
   readonly description: string;
   readonly required: readonly (keyof Input & string)[];
   readonly properties: { readonly [name in keyof Input & string]-?: JsonSchema };
-  readonly run: (input: Input, world: World, signal: AbortSignal) => ToolOutcome | Promise<ToolOutcome>;
+  readonly run: (
+    input: Input,
+    world: ToolSurroundings,
+    signal: AbortSignal,
+  ) => ToolOutcome | Promise<ToolOutcome>;
 }): Tool {
   const { name, description, required, properties, run } = definition;
   const input: JsonSchema = { type: "object", properties, required, additionalProperties: false };

@@ -13,9 +13,9 @@ import { createGround, type Ground, type Guarded } from "../gate/paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "../gate/permissions.ts";
 import { searchTools, wanders } from "./search.ts";
 import { talkTools } from "./talk.ts";
-import { clipOutput, inputFault, type ToolOutcome, type Tool, type World } from "./tool.ts";
+import { clipOutput, inputFault, type ToolOutcome, type Tool, type ToolSurroundings } from "./tool.ts";
 
-export type ToolboxOptions = Omit<World, "ground" | "call"> & {
+export type ToolboxOptions = Omit<ToolSurroundings, "ground" | "call"> & {
   /** Who may grant a stage what its list does not have, and approve what a mode asks about; nobody, unless said. */
   readonly granting?: Omit<Granting, "cwd">;
   /** AskUserQuestion goes to a person, where there is one. */
@@ -223,7 +223,7 @@ const PATH_FIELDS = ["file_path", "notebook_path", "path"];
 async function run(
   tool: Tool,
   call: Call,
-  world: Omit<World, "call">,
+  world: Omit<ToolSurroundings, "call">,
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   const fault = inputFault(tool.spec.input, call.input);

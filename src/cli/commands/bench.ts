@@ -1,13 +1,13 @@
 /** `lockstep bench`: every part in a process of its own, because one warms up the machine for the next. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { PARTS, type CallOf, type Part } from "../commands.ts";
+import { PARTS, type CallOf, type BenchPart } from "../commands.ts";
 import { packageFile } from "../../flow/package-file.ts";
 import { table } from "../text/text.ts";
 
 /** What bench/measure.ts exports. It is not part of src/: only this command loads it, as a file of the package. */
 export type Bench = {
-  readonly measure: (part: Part, options: BenchOptions) => Promise<readonly Row[]>;
+  readonly measure: (part: BenchPart, options: BenchOptions) => Promise<readonly Row[]>;
 };
 
 export type BenchOptions = {
@@ -47,7 +47,7 @@ export async function bench({ flags, screen, cwd }: CallOf<"bench">): Promise<nu
 
 function inOwnProcess(
   [node = "", ...main]: readonly string[],
-  part: Part,
+  part: BenchPart,
   cwd: string,
   log: (line: string) => void,
 ): readonly Row[] {

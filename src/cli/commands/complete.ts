@@ -4,8 +4,8 @@ import { openExistingJournal, type Journal } from "../../run/index.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { findRun, flowOf, listRuns } from "../../run/records/runs.ts";
 import { loadNamed, parametersOf, toFlags } from "../agent.ts";
-import { parseLine, type Flag, type Given, type Offer } from "../args.ts";
-import { COMMANDS, everyFlag, GLOBAL_FLAGS, type Command } from "../commands.ts";
+import { parseLine, type Flag, type GivenFlags, type Offer } from "../args.ts";
+import { COMMANDS, everyFlag, GLOBAL_FLAGS, type CliCommand } from "../commands.ts";
 import { shownInLine } from "../text/text.ts";
 
 /** `also`: what the shell adds from the disk. */
@@ -46,10 +46,10 @@ function unquoted(word: string): string {
 
 /** The line so far: which command it is, what it has, and which flags may follow. */
 type Place = {
-  readonly command: Command | null;
+  readonly command: CliCommand | null;
   /** After the command. */
   readonly words: readonly string[];
-  readonly given: readonly Given[];
+  readonly given: readonly GivenFlags[];
   readonly flags: readonly Flag[];
   readonly declared: readonly Flag[];
   readonly around: Surroundings;

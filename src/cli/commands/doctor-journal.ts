@@ -3,11 +3,11 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { shellWord } from "../../flow/text/harmless.ts";
 import { checkRecord, type JournalFault } from "../../run/records/check-journal.ts";
-import { fail, ok, warn, type Finding } from "./doctor.ts";
+import { failedRow, ok, warn, type DoctorRow } from "./doctor.ts";
 import { count } from "../text/text.ts";
 
 /** Each fault is a line; parts in which there is none have one line that says so. */
-export function journalFindings(stateDir: string): readonly Finding[] {
+export function journalFindings(stateDir: string): readonly DoctorRow[] {
   const checked = checkRecord(stateDir);
   if (checked === null) return [ok("journal", `none in ${stateDir}`)];
   const { faults, counts, orphans, batches } = checked;
@@ -46,11 +46,11 @@ export function rescueOf(stateDir: string): string | null {
   return `restore it from a copy, or begin anew: rm ${shellWord(file)}`;
 }
 
-function folded(part: string, faults: readonly JournalFault[], rescue: string): readonly Finding[] {
+function folded(part: string, faults: readonly JournalFault[], rescue: string): readonly DoctorRow[] {
   const lines = faults.slice(0, MOST_LINES).map(({ kind, detail }) => {
-    if (kind === "damage") return fail(part, detail, rescue);
+    if (kind === "damage") return failedRow(part, detail, rescue);
     return warn(part, detail, part === "owners" ? "the next run removes it" : TIDY);
   });
   const more = faults.length - lines.length;
-  return more === 0 ? lines : [...lines, fail(part, `${more} more`, rescue)];
+  return more === 0 ? lines : [...lines, failedRow(part, `${more} more`, rescue)];
 }

@@ -21,7 +21,7 @@ import { countProblems } from "../text/problems.ts";
 import { count, duration, shownInLine, table } from "../text/text.ts";
 
 /** `fail`: no run is possible. `warn`: some things are not. */
-export type Finding = {
+export type DoctorRow = {
   readonly name: string;
   readonly status: "ok" | "warn" | "fail";
   readonly detail: string;
@@ -54,7 +54,7 @@ export async function examine(call: CallOf<"doctor">): Promise<number> {
   return report(call, project, findings);
 }
 
-function report(call: CallOf<"doctor">, project: Project, findings: readonly Finding[]): number {
+function report(call: CallOf<"doctor">, project: Project, findings: readonly DoctorRow[]): number {
   const { screen } = call;
   const isFit = findings.every((finding) => finding.status !== "fail");
   if (call.flags.json)
@@ -73,14 +73,14 @@ function report(call: CallOf<"doctor">, project: Project, findings: readonly Fin
   return isFit ? EXIT.completed : EXIT.unavailable;
 }
 
-function nodeVersion(): Finding {
+function nodeVersion(): DoctorRow {
   const { node } = process.versions;
   return Number.parseInt(node, 10) >= 24
     ? ok("node", node)
-    : fail("node", `${node} is too old`, "install Node 24 or newer");
+    : failedRow("node", `${node} is too old`, "install Node 24 or newer");
 }
 
-async function sqlite(): Promise<Finding> {
+async function sqlite(): Promise<DoctorRow> {
   try {
     const { DatabaseSync } = await import("node:sqlite");
     const database = new DatabaseSync(":memory:");
@@ -90,11 +90,11 @@ async function sqlite(): Promise<Finding> {
     database.close();
     return ok("node:sqlite", version);
   } catch (error) {
-    return fail("node:sqlite", why(error), "use a Node that was built with SQLite");
+    return failedRow("node:sqlite", why(error), "use a Node that was built with SQLite");
   }
 }
 
-function git({ git: program }: Programs): Finding {
+function git({ git: program }: Programs): DoctorRow {
   const { status, stdout } = spawnSync(program ?? NOT_INSTALLED, ["--version"], {
     encoding: "utf8",
     timeout: 5000,
@@ -106,7 +106,7 @@ function git({ git: program }: Programs): Finding {
 
 /** Only where something is wrong with them. */
 /** What `worktree repair` would do. Git is started only for a journal of the user's own. */
-async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<readonly Finding[]> {
+async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<readonly DoctorRow[]> {
   const { repairRecorded, troubleWithWorktrees } = await import("../../run/records/worktrees.ts");
   const { stateStanding } = await import("../../run/trust/state-folders.ts");
   const { env } = call.host;
@@ -123,7 +123,7 @@ async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<rea
 
 const GIT_MS = 20_000;
 
-function ripgrep({ rg }: Programs): Finding {
+function ripgrep({ rg }: Programs): DoctorRow {
   const { status, stdout } = spawnSync(rg ?? NOT_INSTALLED, ["--no-config", "--version"], {
     encoding: "utf8",
     timeout: 5000,
@@ -138,7 +138,7 @@ function ripgrep({ rg }: Programs): Finding {
 }
 
 /** Whether commands are confined here. Where they cannot be, agents that do not ask for it run all the same. */
-async function sandbox(call: CallOf<"doctor">, project: Project): Promise<Finding> {
+async function sandbox(call: CallOf<"doctor">, project: Project): Promise<DoctorRow> {
   const { networkHere, selfTest } = await import("../../run/world/sandbox.ts");
   const { readConfig } = await import("../../run/world/config.ts");
   const trouble = await selfTest(project, call.host.env);
@@ -163,20 +163,24 @@ async function sandbox(call: CallOf<"doctor">, project: Project): Promise<Findin
 }
 
 /** Writes and syncs a file where the journal is, or in the nearest folder that is there. */
-async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promise<Finding> {
+async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promise<DoctorRow> {
   const { stateStanding } = await import("../../run/trust/state-folders.ts");
   try {
     const standing = stateStanding(stateDir, call.host.env);
     if (standing.kind === "foreign")
       return standing.isRefused
-        ? fail("state folder", `${stateDir} is not used: ${standing.why}`, "choose another with --state DIR")
+        ? failedRow(
+            "state folder",
+            `${stateDir} is not used: ${standing.why}`,
+            "choose another with --state DIR",
+          )
         : warn(
             "state folder",
             `${stateDir} is read-only: ${standing.why}`,
             "if you trust it, pass --trust-journal to the next run; otherwise move it away",
           );
   } catch (error) {
-    return fail("state folder", why(error), "move it away, or choose another with --state DIR");
+    return failedRow("state folder", why(error), "move it away, or choose another with --state DIR");
   }
   let folder = stateDir;
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
@@ -194,7 +198,7 @@ async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promi
     const where = folder === stateDir ? stateDir : `${stateDir}, to be made`;
     return ok("state folder", `${where}: writable, synced in ${took}`);
   } catch (error) {
-    return fail(
+    return failedRow(
       "state folder",
       `${stateDir}: ${why(error)}`,
       "make it writable, or choose another with --state DIR",
@@ -204,7 +208,7 @@ async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promi
   }
 }
 
-async function journal(call: CallOf<"doctor">): Promise<Finding> {
+async function journal(call: CallOf<"doctor">): Promise<DoctorRow> {
   try {
     return await withJournal(call, async (journal) => {
       if (journal === null) return ok("journal", "none yet");
@@ -221,7 +225,7 @@ async function journal(call: CallOf<"doctor">): Promise<Finding> {
     const { rescueOf } = await import("./doctor-journal.ts");
     const { stateDir } = findProject(call.cwd, call.stateDir);
     const fix = rescueOf(stateDir) ?? "lockstep doctor --journal lists all problems";
-    return fail("journal", why(error), fix);
+    return failedRow("journal", why(error), fix);
   }
 }
 
@@ -239,10 +243,10 @@ async function damagedIn(journal: Journal): Promise<number> {
 
 const READ_WHOLE = 20;
 
-async function agents(project: Project, call: CallOf<"doctor">): Promise<readonly Finding[]> {
+async function agents(project: Project, call: CallOf<"doctor">): Promise<readonly DoctorRow[]> {
   const names = listAgents(project);
   if (names.length === 0) return [warn("agents", `none in ${project.agentsDir}`, "lockstep init NAME")];
-  const findings: Finding[] = [];
+  const findings: DoctorRow[] = [];
   for (const name of names) {
     const { flow, problems } = await loadNamed(name, project.root);
     const about = countProblems(problems);
@@ -263,7 +267,7 @@ async function unknownModels(
   agent: string,
   flow: Flow,
   { host: { env } }: CallOf<"doctor">,
-): Promise<readonly Finding[]> {
+): Promise<readonly DoctorRow[]> {
   const { findModel, modelNames } = await import("../../run/world/models.ts");
   const { readConfig } = await import("../../run/world/config.ts");
   try {
@@ -283,7 +287,7 @@ async function unknownModels(
 }
 
 /** Whether servers of tools could be spoken to; none of them is started. */
-async function servers(agent: string, server: string, call: CallOf<"doctor">): Promise<Finding> {
+async function servers(agent: string, server: string, call: CallOf<"doctor">): Promise<DoctorRow> {
   const { whyNoServers } = await import("../../run/world/mcp.ts");
   const trouble = await whyNoServers(server, call.host.env);
   const name = `servers of ${agent}`;
@@ -297,8 +301,8 @@ async function servers(agent: string, server: string, call: CallOf<"doctor">): P
 }
 
 /** Models that have the same fix share a line. */
-function folded(findings: readonly Finding[]): readonly Finding[] {
-  const isModel = ({ name, fix }: Finding) => name.startsWith(MODEL) && fix !== null;
+function folded(findings: readonly DoctorRow[]): readonly DoctorRow[] {
+  const isModel = ({ name, fix }: DoctorRow) => name.startsWith(MODEL) && fix !== null;
   return findings.flatMap((finding) => {
     if (!isModel(finding)) return [finding];
     const same = findings.filter((other) => isModel(other) && other.fix === finding.fix);
@@ -311,7 +315,7 @@ function folded(findings: readonly Finding[]): readonly Finding[] {
 const MODEL = "model ";
 
 /** Each name of a model; `--online` asks each service once whether it is there. */
-async function models(call: CallOf<"doctor">): Promise<readonly Finding[]> {
+async function models(call: CallOf<"doctor">): Promise<readonly DoctorRow[]> {
   const { PRICES_OF, surveyModels, UNPRICED } = await import("../../run/world/model-survey.ts");
   const { reachModel } = await import("../../run/world/service-reach.ts");
   const { env } = call.host;
@@ -341,7 +345,7 @@ async function models(call: CallOf<"doctor">): Promise<readonly Finding[]> {
 }
 
 /** Only where the environment names one. */
-async function proxy({ host }: CallOf<"doctor">): Promise<readonly Finding[]> {
+async function proxy({ host }: CallOf<"doctor">): Promise<readonly DoctorRow[]> {
   const { proxyState } = await import("../../run/world/proxy.ts");
   const state = proxyState(host.env);
   if (state.kind === "none") return [];
@@ -351,7 +355,7 @@ async function proxy({ host }: CallOf<"doctor">): Promise<readonly Finding[]> {
 }
 
 /** Only agents that work on issues need it. */
-async function github(call: CallOf<"doctor">): Promise<Finding> {
+async function github(call: CallOf<"doctor">): Promise<DoctorRow> {
   const { surveyGitHub } = await import("../../run/world/github.ts");
   const told = await surveyGitHub(call.host.env, call.cwd, call.flags.online);
   if (told.ok) return ok("github", told.value);
@@ -359,15 +363,15 @@ async function github(call: CallOf<"doctor">): Promise<Finding> {
   return warn("github", told.why.slice(0, place), told.why.slice(place + 2));
 }
 
-export function ok(name: string, detail: string): Finding {
+export function ok(name: string, detail: string): DoctorRow {
   return { name, status: "ok", detail, fix: null };
 }
 
-export function warn(name: string, detail: string, fix: string): Finding {
+export function warn(name: string, detail: string, fix: string): DoctorRow {
   return { name, status: "warn", detail, fix };
 }
 
-export function fail(name: string, detail: string, fix: string): Finding {
+export function failedRow(name: string, detail: string, fix: string): DoctorRow {
   return { name, status: "fail", detail, fix };
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { packageFile } from "../../flow/package-file.ts";
 
-export type Template = keyof typeof TEMPLATES;
+export type AgentTemplate = keyof typeof TEMPLATES;
 
 const TEMPLATES = {
   /** Plans a note, drafts it and closes. */
@@ -30,7 +30,7 @@ const SCHEMAS = "../../node_modules/lockstep/schemas";
 export function initFiles(
   name: string,
   schemas: string | null = SCHEMAS,
-  template: Template = "steps",
+  template: AgentTemplate = "steps",
 ): { readonly [path: string]: string } {
   const fill = (text: string) =>
     text

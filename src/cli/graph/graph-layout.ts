@@ -19,7 +19,7 @@ export type LayoutEdge = {
 };
 
 export type Point = { readonly x: number; readonly y: number };
-export type Layout = {
+export type GraphLayout = {
   readonly width: number;
   readonly height: number;
   /** The middle of each node. */
@@ -37,7 +37,7 @@ const PULLS = 80;
 const DRAG = 0.08;
 
 /** Edges from a node to itself are not laid out: the drawing keeps room for them beside it. */
-export function layOut(nodes: readonly LayoutNode[], edges: readonly LayoutEdge[]): Layout {
+export function layOutGraph(nodes: readonly LayoutNode[], edges: readonly LayoutEdge[]): GraphLayout {
   const rows = toRows(nodes, edges);
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) reorder(rows, sweep % 2 === 0);
   place(rows);
@@ -183,7 +183,7 @@ function measure(
   { rows, boxes, lines }: Rows,
   nodes: readonly LayoutNode[],
   edges: readonly LayoutEdge[],
-): Layout {
+): GraphLayout {
   const spots = rows.flat();
   if (spots.length === 0) return { width: 0, height: 0, nodes: new Map(), edges: [] };
   const left = Math.min(...spots.map(({ x, width }) => x - width / 2));

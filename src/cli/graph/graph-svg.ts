@@ -1,6 +1,6 @@
 /** A flow as an SVG picture, whole in itself: no script, no font, nothing from outside. */
 import type { Node, Outline, Target } from "../../tell/outline.ts";
-import { layOut, type LayoutNode, type Point } from "./graph-layout.ts";
+import { layOutGraph, type LayoutNode, type Point } from "./graph-layout.ts";
 import {
   keysOf,
   leadsToItself,
@@ -31,7 +31,7 @@ export function renderSvg({ agent, title, nodes, edges }: Outline): string {
       return targetBox(to, keyOf(to), Math.max(...ranks));
     }),
   ];
-  const layout = layOut(
+  const layout = layOutGraph(
     boxes,
     between.map((way) => {
       const lines = wayLines(way);

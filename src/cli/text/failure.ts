@@ -4,8 +4,8 @@ import type { Problem } from "../../flow/problem.ts";
 import { didYouMean } from "../../load/text/suggest.ts";
 import { toFailure } from "../../run/result.ts";
 import { UsageError } from "../args.ts";
-import type { UnderWay } from "../call.ts";
-import type { Command } from "../commands.ts";
+import type { CallUnderWay } from "../call.ts";
+import type { CliCommand } from "../commands.ts";
 
 export type Failure = {
   readonly code: string;
@@ -15,7 +15,7 @@ export type Failure = {
   readonly stack: string | null;
 };
 
-export function toFailing(error: unknown, command: Command | null, agent: string): Failure {
+export function toFailing(error: unknown, command: CliCommand | null, agent: string): Failure {
   if (error instanceof UsageError) {
     const { message, near } = error;
     const hint = near === null ? "" : didYouMean(near.word, near.candidates);
@@ -64,9 +64,9 @@ const INTERRUPTED = "INTERRUPTED";
 
 export function failureDocument(
   failure: Failure,
-  command: Command | null,
+  command: CliCommand | null,
   agent: string,
-  underWay: UnderWay | null,
+  underWay: CallUnderWay | null,
 ): unknown {
   const { code, reason, exitCode } = failure;
   const outcome = code === INTERRUPTED ? "interrupted" : "failed";
@@ -78,14 +78,14 @@ export function failureDocument(
       return { ...toFailure(agent, code, reason), run, outcome, exitCode, resumable };
     }
     case "findings":
-      return { v: 1, agent, ok: false, problems: [toProblem(failure)] };
+      return { v: 1, agent, ok: false, problems: [failureProblem(failure)] };
     case "plain":
       return { v: 1, outcome, success: false, code, reason, exitCode };
   }
 }
 
 /** The line itself as a finding, for `check --json`. */
-export function toProblem({ code, reason }: Pick<Failure, "code" | "reason">): Problem {
+export function failureProblem({ code, reason }: Pick<Failure, "code" | "reason">): Problem {
   return {
     code,
     severity: "error",

@@ -4,7 +4,7 @@ import type { Why } from "../../run/records/why.ts";
 import { supplierText, type Fact } from "../commands/explain.ts";
 import { KIND_WORDS } from "../graph/graph-words.ts";
 import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";
-import { choiceText, commandText, moveText, schemaText, standRows, UNDECIDED } from "./why-words.ts";
+import { choiceText, commandText, whyMoveText, schemaText, standRows, UNDECIDED } from "./why-words.ts";
 import { createPage, type Page } from "./why-page.ts";
 
 type Moment = Why["moments"][number];
@@ -356,7 +356,7 @@ function followedRows(followed: Followed, page: Page): readonly Fact[] {
     others.length === 0
       ? "all parallel stages are done"
       : `once ${others.join(", ")} ${others.length === 1 ? "is" : "are"} done`;
-  const target = waits ? `${fork.join ?? "end"}, ${rest}` : move === null ? "" : moveText(move);
+  const target = waits ? `${fork.join ?? "end"}, ${rest}` : move === null ? "" : whyMoveText(move);
   return [
     ...page.list(
       "because",

@@ -25,7 +25,7 @@ export function schemaText(schema: SchemaSource): string {
   }
 }
 
-export function moveText(move: NonNullable<Followed["move"]>): string {
+export function whyMoveText(move: NonNullable<Followed["move"]>): string {
   switch (move.kind) {
     case "goto":
       return shownInLine(move.step, 80);

@@ -1,7 +1,7 @@
 /** The acts of blocks on GitHub. Comments and issues carry the key of their act unseen, and are looked for before they are repeated. */
 import { shownInLine } from "../../flow/text/harmless.ts";
 import type { Change } from "./issue.ts";
-import type { FailureKind, GitHub, NewIssue, GithubOutcome } from "../github/github.ts";
+import type { FailureKind, GithubClient, NewIssue, GithubOutcome } from "../github/github.ts";
 import { quietText, type Own } from "../github/github-outgoing.ts";
 import { applied, failedEffect, type Act, type Done } from "./ledger.ts";
 
@@ -9,7 +9,7 @@ export type OnGitHub = {
   readonly key: string;
   /** The same for every attempt of this run at this act, and for no other act anywhere. */
   readonly mark: string;
-  readonly github: () => Promise<GithubOutcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GithubClient>>;
   /** Hears that trying again may help. */
   readonly passing: (key: string) => void;
   /** What texts may say. */
@@ -24,9 +24,9 @@ function act(
   { key, github, passing }: OnGitHub,
   target: string,
   detail: string,
-  find: (github: GitHub, newest: number | undefined) => Promise<GithubOutcome<Found>>,
-  perform: (github: GitHub) => Promise<GithubOutcome<string>>,
-  newest?: (github: GitHub) => Promise<GithubOutcome<number>>,
+  find: (github: GithubClient, newest: number | undefined) => Promise<GithubOutcome<Found>>,
+  perform: (github: GithubClient) => Promise<GithubOutcome<string>>,
+  newest?: (github: GithubClient) => Promise<GithubOutcome<number>>,
 ): Act {
   let unasked: Done | null = null;
   const refuse = ({ kind: fault, why }: { readonly kind: FailureKind; readonly why: string }): Done => {
@@ -132,7 +132,7 @@ const MOST_ISSUES = 2000;
 /** The same for an attempt that was recorded without a number: by an earlier version, or when GitHub did not answer. */
 const MOST_UNNUMBERED = 200;
 
-function quiet(text: string, { own }: OnGitHub, { owner, repo }: GitHub): string {
+function quiet(text: string, { own }: OnGitHub, { owner, repo }: GithubClient): string {
   return quietText(text, { ...own, owner, repo });
 }
 

@@ -17,11 +17,11 @@ import { fileAct } from "./action-file.ts";
 import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
 import { mayLabel } from "./closing.ts";
 import { applied, type Act } from "./ledger.ts";
-import type { GitHub, GithubOutcome } from "../github/github.ts";
+import type { GithubClient, GithubOutcome } from "../github/github.ts";
 import type { ModuleHost } from "../modules/module-host.ts";
 
 /** What there is to act with. */
-export type World = Pick<BlocksDue, "settings" | "mayWrite" | "completes"> & {
+export type ActionSurroundings = Pick<BlocksDue, "settings" | "mayWrite" | "completes"> & {
   readonly run: string;
   readonly agent: string;
   readonly cwd: string;
@@ -30,7 +30,7 @@ export type World = Pick<BlocksDue, "settings" | "mayWrite" | "completes"> & {
   readonly writing: (path: string) => GroundPlace;
   /** Holds the working directory while a file in it is written. */
   readonly pin: () => Pins;
-  readonly github: () => Promise<GithubOutcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GithubClient>>;
   readonly passing: (key: string) => void;
   /** The process of the module that carries out this type. */
   readonly host: (type: string) => Promise<ModuleHost>;
@@ -50,7 +50,11 @@ export type ActionRequest =
   | { readonly ok: true; readonly acts: readonly Act[] }
   | { readonly ok: false; readonly why: string };
 
-export async function actsOf(action: Action, at: ActionPlace, world: World): Promise<ActionRequest> {
+export async function actsOf(
+  action: Action,
+  at: ActionPlace,
+  world: ActionSurroundings,
+): Promise<ActionRequest> {
   const handler = handlerOf(world.settings.actions, action.type);
   if (!isBuiltIn(handler)) return await byModule(action, at, world);
   if (isOnGitHub(handler) && !world.settings.github.enabled)
@@ -90,7 +94,7 @@ function told(kind: string, key: string, { type, content, metadata }: Action): A
 
 const MOST_TOLD = 500;
 
-async function byModule(action: Action, at: ActionPlace, world: World): Promise<ActionRequest> {
+async function byModule(action: Action, at: ActionPlace, world: ActionSurroundings): Promise<ActionRequest> {
   const { type } = action;
   const module = own(world.settings.actions.modules ?? {}, type);
   if (module === undefined) return refuse(action, "there is nothing that carries it out");
@@ -114,7 +118,7 @@ async function byModule(action: Action, at: ActionPlace, world: World): Promise<
 async function toFile(
   action: Action,
   { key, past }: ActionPlace,
-  { mayWrite, writing, pin }: World,
+  { mayWrite, writing, pin }: ActionSurroundings,
 ): Promise<ActionRequest> {
   const read = readActionFields(FILE, action);
   if (!read.ok) return read;
@@ -131,7 +135,7 @@ async function toFile(
 
 // On GitHub.
 
-async function newIssue(action: Action, at: ActionPlace, world: World): Promise<ActionRequest> {
+async function newIssue(action: Action, at: ActionPlace, world: ActionSurroundings): Promise<ActionRequest> {
   const read = readActionFields(GITHUB_ISSUE, action);
   if (!read.ok) return read;
   const { title, labels = [], assignee, rationale, dueDate, priority } = read.fields;
@@ -157,7 +161,11 @@ async function newIssue(action: Action, at: ActionPlace, world: World): Promise<
 
 const TITLE_FROM_CONTENT = 50;
 
-async function comment(action: Action, { key }: ActionPlace, world: World): Promise<ActionRequest> {
+async function comment(
+  action: Action,
+  { key }: ActionPlace,
+  world: ActionSurroundings,
+): Promise<ActionRequest> {
   const read = readActionFields(GITHUB_COMMENT, action);
   if (!read.ok) return read;
   const { issueNumber } = read.fields;
@@ -169,7 +177,11 @@ async function comment(action: Action, { key }: ActionPlace, world: World): Prom
   return asked(commentAct("action:github-comment", onGitHub(key, world), issueNumber, action.content));
 }
 
-async function onIssue(action: Action, { key }: ActionPlace, world: World): Promise<ActionRequest> {
+async function onIssue(
+  action: Action,
+  { key }: ActionPlace,
+  world: ActionSurroundings,
+): Promise<ActionRequest> {
   const read = readActionFields(ISSUE_ACTION, action);
   if (!read.ok) return read;
   const { action: what, label, body = action.content } = read.fields;
@@ -203,7 +215,7 @@ const NOT_CLOSING =
   'an issue is closed only by the answer of a closure that completes the run, after its checks; "progress" comments without closing';
 const NO_LABELS = { add: [], remove: [] } as const;
 
-function onGitHub(key: string, world: World) {
+function onGitHub(key: string, world: ActionSurroundings) {
   const { run, github, passing, settings } = world;
   const own = { issue: ownIssue(world), mentions: settings.github.mentions === true };
   return { key, mark: markOf(run, key), github, passing, own };
@@ -214,12 +226,12 @@ function markOf(run: string, key: string): string {
   return createHash("sha256").update(`${run}\0${key}`).digest("hex").slice(0, 32);
 }
 
-function ownIssue({ args }: World): number | null {
+function ownIssue({ args }: ActionSurroundings): number | null {
   return toCount(own(args, "issue"));
 }
 
 /** What the model read may have told it to act on any issue: only the run's own is taken on its word. */
-function foreignIssue(issue: number, world: World): string | null {
+function foreignIssue(issue: number, world: ActionSurroundings): string | null {
   const mine = ownIssue(world);
   if (issue === mine || world.settings.actions.otherIssues === true) return null;
   const which = mine === null ? "has no issue of its own" : `is about issue #${mine}`;

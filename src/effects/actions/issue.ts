@@ -1,14 +1,14 @@
 /** What a run does to its issue, one act for each request: labels as it begins and as it ends, and closing. */
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { isSameLabel, type Closing, type Labels } from "./closing.ts";
-import type { GitHub, Issue, GithubOutcome } from "../github/github.ts";
+import type { GithubClient, Issue, GithubOutcome } from "../github/github.ts";
 import { applied, failedEffect, held, type Act, type Ledger } from "./ledger.ts";
 import { quoted } from "../git/words.ts";
 
 export type OnIssue = {
   readonly ledger: Ledger;
   /** Opened when it is needed first. */
-  readonly github: () => Promise<GithubOutcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GithubClient>>;
   readonly issue: number;
   /** Where a person would type what the run cannot do itself. */
   readonly home: string;
@@ -64,7 +64,7 @@ export type Change = {
   /** What comes after `gh issue`. */
   readonly byHand: readonly string[];
   /** `seen`: the issue as it is, if it was looked at. */
-  readonly make: (github: GitHub, seen?: Issue) => Promise<GithubOutcome<unknown>>;
+  readonly make: (github: GithubClient, seen?: Issue) => Promise<GithubOutcome<unknown>>;
 };
 
 export function adding(issue: number, labels: readonly string[]): Change {

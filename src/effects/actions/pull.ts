@@ -2,7 +2,7 @@
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { readPath, type JsonObject } from "../../flow/json.ts";
 import type { Finalizing } from "../git/finalize.ts";
-import type { GitHub, GithubOutcome } from "../github/github.ts";
+import type { GithubClient, GithubOutcome } from "../github/github.ts";
 import { foreignClosings, quietText } from "../github/github-outgoing.ts";
 import { parseRepository } from "../github/github-where.ts";
 import { applied, failedEffect, held, type Done } from "./ledger.ts";
@@ -10,7 +10,7 @@ import { quoted } from "../git/words.ts";
 
 export type Proposing = {
   /** Opened when it is needed first. */
-  readonly github: () => Promise<GithubOutcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GithubClient>>;
   /** What the model ended the run with. */
   readonly answer: JsonObject | null;
   /** The issue that is closed with the run. */
@@ -67,7 +67,7 @@ async function propose(it: Finalizing, target: string): Promise<Done> {
 }
 
 /** The branch was made for the run: a pull request of it is the one, no matter who opened it or how it ended. */
-async function lookUp(github: GitHub, branch: string): Promise<GithubOutcome<string | null>> {
+async function lookUp(github: GithubClient, branch: string): Promise<GithubOutcome<string | null>> {
   const pulls = await github.pullsOf(branch);
   if (!pulls.ok) return pulls;
   const [pull] = pulls.value;
@@ -76,7 +76,7 @@ async function lookUp(github: GitHub, branch: string): Promise<GithubOutcome<str
 }
 
 /** GitHub, if it has the branch: that is, if what was pushed to is the repository that it speaks of. */
-async function reach({ git, worktree, proposing }: Finalizing): Promise<GithubOutcome<GitHub>> {
+async function reach({ git, worktree, proposing }: Finalizing): Promise<GithubOutcome<GithubClient>> {
   const { home, finalize } = worktree;
   const { remote } = finalize;
   const github = await proposing.github();
@@ -133,7 +133,7 @@ const MOST_LISTED = 10;
 /** As the model says it, or as its commits do. The last line is not seen: it tells whose pull request it is. */
 async function wordsFor(
   it: Finalizing,
-  { owner, repo }: GitHub,
+  { owner, repo }: GithubClient,
 ): Promise<{ readonly title: string; readonly body: string }> {
   const { git, worktree, run, agent, proposing } = it;
   const { branch, commit, home } = worktree;

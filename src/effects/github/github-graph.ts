@@ -8,7 +8,7 @@ import {
   type GithubFailure,
   type GithubReply,
 } from "./github-faults.ts";
-import { valueAt, listAt, textIn } from "./github-read.ts";
+import { valueAt, listAt, textField } from "./github-read.ts";
 
 /** null: there is an answer. One that is there counts, also when something beside it could not be told. */
 export function faultInGraph(
@@ -20,7 +20,7 @@ export function faultInGraph(
   if (answerIn(reply, root) !== null) return null;
   const { headers } = reply;
   const first = listAt(reply.data as Json, "errors").find(isObject) ?? {};
-  const [type, message] = [textIn(first, "type") || "NOT_FOUND", textIn(first, "message")];
+  const [type, message] = [textField(first, "type") || "NOT_FOUND", textField(first, "message")];
   if (type === "RATE_LIMITED") return limited(endOfWindow(headers, now));
   const status = /secondary rate limit/i.test(message) ? 429 : (STATUS_OF_TYPE[type] ?? 422);
   return judgeReply({ status, headers, data: { message } }, asked, now);

@@ -1,7 +1,7 @@
 /** Issues, their comments and their labels, as far as a run has to do with them. */
 import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
 import type { GithubOutcome } from "./github-faults.ts";
-import { valueAt, listAt, mapList, numberAt, textIn } from "./github-read.ts";
+import { valueAt, listAt, mapList, numberAt, textField } from "./github-read.ts";
 import type { Pages, GithubWire } from "./github-wire.ts";
 
 export type Issue = {
@@ -176,16 +176,16 @@ export function issueOf(json: Json): Issue {
   return {
     key: String(number),
     number,
-    title: textIn(json, "title"),
-    body: textIn(json, "body"),
-    state: textIn(json, "state") === "closed" ? "closed" : "open",
-    stateReason: textIn(json, "state_reason"),
-    author: textIn(json, "user", "login"),
+    title: textField(json, "title"),
+    body: textField(json, "body"),
+    state: textField(json, "state") === "closed" ? "closed" : "open",
+    stateReason: textField(json, "state_reason"),
+    author: textField(json, "user", "login"),
     labels: labelsOf(valueAt(json, "labels")),
-    assignees: listAt(json, "assignees").map((user) => textIn(user, "login")),
+    assignees: listAt(json, "assignees").map((user) => textField(user, "login")),
     comments: numberAt(json, "comments"),
-    url: textIn(json, "html_url"),
-    updatedAt: textIn(json, "updated_at"),
+    url: textField(json, "html_url"),
+    updatedAt: textField(json, "updated_at"),
   };
 }
 
@@ -194,15 +194,15 @@ function commentOf(json: Json): Comment {
   return {
     key: String(id),
     id,
-    author: textIn(json, "user", "login"),
-    body: textIn(json, "body"),
-    createdAt: textIn(json, "created_at"),
-    url: textIn(json, "html_url"),
+    author: textField(json, "user", "login"),
+    body: textField(json, "body"),
+    createdAt: textField(json, "created_at"),
+    url: textField(json, "html_url"),
   };
 }
 
 /** A label is written as its name or as an object. */
 export function labelsOf(json: Json): readonly string[] {
   const labels = Array.isArray(json) ? json : [];
-  return labels.map((label) => (typeof label === "string" ? label : textIn(label, "name")));
+  return labels.map((label) => (typeof label === "string" ? label : textField(label, "name")));
 }

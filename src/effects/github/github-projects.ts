@@ -1,7 +1,7 @@
 /** Projects of the owner of a repository, and the items on them. GitHub tells of these only by GraphQL. */
 import type { Json } from "../../flow/json.ts";
 import type { GithubOutcome } from "./github-faults.ts";
-import { valueAt, listAt, mapList, numberAt, textIn } from "./github-read.ts";
+import { valueAt, listAt, mapList, numberAt, textField } from "./github-read.ts";
 import type { Pages, GithubWire } from "./github-wire.ts";
 
 export type GithubProject = {
@@ -85,14 +85,14 @@ async function follow<T>(
     const page: GithubOutcome<Json> = await ask(Math.min(limit, PAGE), after);
     if (!page.ok) return page;
     for (const node of listAt(page.value, "nodes")) {
-      const id = textIn(node, "id");
+      const id = textField(node, "id");
       const item = ids.has(id) ? null : parse(node);
       ids.add(id);
       if (item !== null) items.push(item);
     }
     after =
       valueAt(page.value, "pageInfo", "hasNextPage") === true
-        ? textIn(page.value, "pageInfo", "endCursor")
+        ? textField(page.value, "pageInfo", "endCursor")
         : null;
     const isLast = seen.has(after);
     if (isLast || items.length >= limit || seen.size > MOST_PAGES)
@@ -107,10 +107,10 @@ const MOST_PAGES = 50;
 function projectOf(json: Json): GithubProject {
   return {
     number: numberAt(json, "number"),
-    title: textIn(json, "title"),
-    description: textIn(json, "shortDescription"),
+    title: textField(json, "title"),
+    description: textField(json, "shortDescription"),
     closed: valueAt(json, "closed") === true,
-    url: textIn(json, "url"),
+    url: textField(json, "url"),
   };
 }
 
@@ -118,13 +118,13 @@ function itemOf(json: Json): ProjectItem | null {
   if (valueAt(json, "isArchived") === true) return null;
   const content = valueAt(json, "content");
   return {
-    id: textIn(json, "id"),
-    kind: KINDS[textIn(json, "type")] ?? "unknown",
-    title: textIn(content, "title"),
+    id: textField(json, "id"),
+    kind: KINDS[textField(json, "type")] ?? "unknown",
+    title: textField(content, "title"),
     number: numberAt(content, "number"),
-    repository: textIn(content, "repository", "nameWithOwner"),
-    state: (textIn(content, "state") || textIn(content, "pullState")).toLowerCase(),
-    url: textIn(content, "url"),
+    repository: textField(content, "repository", "nameWithOwner"),
+    state: (textField(content, "state") || textField(content, "pullState")).toLowerCase(),
+    url: textField(content, "url"),
     fields: Object.fromEntries(listAt(json, "fieldValues", "nodes").flatMap(fieldOf)),
   };
 }
@@ -137,7 +137,7 @@ const KINDS: { readonly [type: string]: ProjectItem["kind"] } = {
 
 /** A field of a kind that is not asked for comes without a name. */
 function fieldOf(json: Json): readonly (readonly [string, string])[] {
-  const name = textIn(json, "field", "name");
+  const name = textField(json, "field", "name");
   const value = ["name", "text", "number", "date", "title"]
     .map((key) => valueAt(json, key))
     .find((found) => typeof found === "string" || typeof found === "number");

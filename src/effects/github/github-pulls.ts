@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from "../../flow/json.ts";
 import type { GithubOutcome } from "./github-faults.ts";
 import { labelsOf } from "./github-issues.ts";
-import { valueAt, mapList, numberAt, textIn } from "./github-read.ts";
+import { valueAt, mapList, numberAt, textField } from "./github-read.ts";
 import type { Pages, GithubWire } from "./github-wire.ts";
 
 export type Pull = {
@@ -127,43 +127,43 @@ const MOST_CHECKS = 200;
 
 function pullOf(json: Json): Pull {
   const number = numberAt(json, "number");
-  const isMerged = textIn(json, "merged_at") !== "";
+  const isMerged = textField(json, "merged_at") !== "";
   return {
     key: String(number),
     number,
-    title: textIn(json, "title"),
-    body: textIn(json, "body"),
-    state: isMerged ? "merged" : textIn(json, "state") === "closed" ? "closed" : "open",
+    title: textField(json, "title"),
+    body: textField(json, "body"),
+    state: isMerged ? "merged" : textField(json, "state") === "closed" ? "closed" : "open",
     draft: valueAt(json, "draft") === true,
-    author: textIn(json, "user", "login"),
+    author: textField(json, "user", "login"),
     labels: labelsOf(valueAt(json, "labels")),
-    head: textIn(json, "head", "ref"),
-    headSha: textIn(json, "head", "sha"),
-    base: textIn(json, "base", "ref"),
-    url: textIn(json, "html_url"),
-    updatedAt: textIn(json, "updated_at"),
+    head: textField(json, "head", "ref"),
+    headSha: textField(json, "head", "sha"),
+    base: textField(json, "base", "ref"),
+    url: textField(json, "html_url"),
+    updatedAt: textField(json, "updated_at"),
   };
 }
 
 function checkOf(json: Json): PullCheck {
-  const conclusion = textIn(json, "conclusion");
+  const conclusion = textField(json, "conclusion");
   return {
     key: `run ${numberAt(json, "id")}`,
-    name: textIn(json, "name"),
+    name: textField(json, "name"),
     state: conclusion === "" ? "pending" : (STATES[conclusion] ?? "failed"),
-    detail: conclusion || textIn(json, "status"),
-    url: textIn(json, "html_url"),
+    detail: conclusion || textField(json, "status"),
+    url: textField(json, "html_url"),
   };
 }
 
 function statusOf(json: Json): PullCheck {
-  const state = textIn(json, "state");
+  const state = textField(json, "state");
   return {
-    key: `status ${textIn(json, "context")}`,
-    name: textIn(json, "context"),
+    key: `status ${textField(json, "context")}`,
+    name: textField(json, "context"),
     state: STATES[state] ?? "failed",
-    detail: textIn(json, "description") || state,
-    url: textIn(json, "target_url"),
+    detail: textField(json, "description") || state,
+    url: textField(json, "target_url"),
   };
 }
 

@@ -6,7 +6,7 @@ export function valueAt(json: Json, ...path: readonly string[]): Json {
   return path.reduce<Json>((here, key) => (isObject(here) ? (own(here, key) ?? null) : null), json);
 }
 
-export function textIn(json: Json, ...path: readonly string[]): string {
+export function textField(json: Json, ...path: readonly string[]): string {
   const value = valueAt(json, ...path);
   return typeof value === "string" ? value : "";
 }

@@ -9,7 +9,7 @@ import { clipCaptured } from "../process/capture.ts";
 import type {
   PullCheck,
   Comment,
-  GitHub,
+  GithubClient,
   Issue,
   GithubOutcome,
   Pages,
@@ -17,15 +17,15 @@ import type {
   ProjectItem,
   Pull,
 } from "./github.ts";
-import { listAt, mapList, numberAt, textIn } from "./github-read.ts";
+import { listAt, mapList, numberAt, textField } from "./github-read.ts";
 
 export type GithubText =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly why: string };
 
 /** `question` is what the tool for reading GitHub takes. */
-export async function tellGitHub(github: GitHub, question: JsonObject): Promise<GithubText> {
-  const [operation, number] = [textIn(question, "operation"), numberAt(question, "number")];
+export async function tellGitHub(github: GithubClient, question: JsonObject): Promise<GithubText> {
+  const [operation, number] = [textField(question, "operation"), numberAt(question, "number")];
   const lists = operation === "issue_list" || operation === "pr_list" || operation === "project_list";
   if (!lists && number === 0)
     return { ok: false, why: `${operation} needs the number of what is to be read.` };
@@ -38,13 +38,13 @@ type Quote = { readonly label: string; readonly text: string; readonly most: num
 type Account = { readonly facts: string; readonly quotes: readonly Quote[] };
 
 async function tell(
-  github: GitHub,
+  github: GithubClient,
   operation: string,
   number: number,
   question: JsonObject,
 ): Promise<GithubOutcome<Account>> {
   const limit = Math.min(numberAt(question, "limit") || 30, 100);
-  const state = stateOf(textIn(question, "state"));
+  const state = stateOf(textField(question, "state"));
   switch (operation) {
     case "issue_view":
       return await tellIssue(github, number);
@@ -91,7 +91,7 @@ function projectAccount(project: GithubProject): Account {
   return { facts, quotes: [{ label, text: projectLine(project), most: LONG }] };
 }
 
-async function tellIssue(github: GitHub, number: number): Promise<GithubOutcome<Account>> {
+async function tellIssue(github: GithubClient, number: number): Promise<GithubOutcome<Account>> {
   const issue = await github.issue(number);
   if (!issue.ok) return issue;
   const comments = await github.comments(number, { limit: MOST_COMMENTS });

@@ -6,7 +6,7 @@ import type { GithubOutcome } from "./github-faults.ts";
 import { createIssues, type Issues } from "./github-issues.ts";
 import { createProjects, type Projects } from "./github-projects.ts";
 import { createPulls, type Pulls } from "./github-pulls.ts";
-import { mapList, textIn } from "./github-read.ts";
+import { mapList, textField } from "./github-read.ts";
 import { findGithubPlace, findToken, type GithubPlace } from "./github-where.ts";
 import { createGithubWire, PATIENCE, type GithubPatience, type GithubWire } from "./github-wire.ts";
 import type { Env, RunProcess } from "../process/process.ts";
@@ -27,7 +27,7 @@ export async function findRepository(
   return await findGithubPlace({ ...options, git: createGit(options) });
 }
 
-export type GitHub = Issues &
+export type GithubClient = Issues &
   Pulls &
   Projects & {
     readonly host: string;
@@ -37,7 +37,7 @@ export type GitHub = Issues &
     readonly repositoryFrom: string;
     readonly tokenFrom: string;
     /** The same, interrupted by another signal. */
-    readonly within: (signal: AbortSignal) => GitHub;
+    readonly within: (signal: AbortSignal) => GithubClient;
     /** Whether it is there and may be seen. */
     readonly repository: () => Promise<GithubOutcome<{ readonly defaultBranch: string }>>;
   };
@@ -66,7 +66,7 @@ export type GitHubOptions = {
  *     if (!github.ok) return github.why;
  *     const issue = await github.value.issue(12);
  */
-export async function openGitHub(options: GitHubOptions): Promise<GithubOutcome<GitHub>> {
+export async function openGitHub(options: GitHubOptions): Promise<GithubOutcome<GithubClient>> {
   const { env, exec, programs, cwd, signal, clock } = options;
   const git = options.git ?? createGit({ env, programs, exec, signal });
   const around = { env, git, programs, exec, cwd, signal };
@@ -86,7 +86,7 @@ function speak(
   tokenFrom: string,
   wireFor: (signal: AbortSignal) => GithubWire,
   signal: AbortSignal,
-): GitHub {
+): GithubClient {
   const { host, owner, repo } = place;
   const wire = wireFor(signal);
   return {
@@ -99,7 +99,7 @@ function speak(
     repository: async () => {
       const question = { what: "repository", route: "GET /repos/{owner}/{repo}", with: { owner, repo } };
       return mapList(await wire.read(question), (json) => ({
-        defaultBranch: textIn(json, "default_branch"),
+        defaultBranch: textField(json, "default_branch"),
       }));
     },
     ...createIssues(wire, place),

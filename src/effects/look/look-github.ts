@@ -2,7 +2,7 @@
 import type { Sight } from "../../flow/event.ts";
 import type { Resource } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
-import type { GitHub, Issue, GithubOutcome, ProjectItem } from "../github/github.ts";
+import type { GithubClient, Issue, GithubOutcome, ProjectItem } from "../github/github.ts";
 
 type OnGitHub = Extract<Resource, { kind: "github-issue" | "github-project" }>;
 
@@ -10,7 +10,7 @@ type OnGitHub = Extract<Resource, { kind: "github-issue" | "github-project" }>;
 export async function lookAtGitHub(
   { kind, want }: OnGitHub,
   args: JsonObject,
-  github: GitHub,
+  github: GithubClient,
 ): Promise<Sight> {
   const issue = numberOf(own(args, "issue"));
   if (kind === "github-issue") {
@@ -43,7 +43,7 @@ export async function lookAtGitHub(
 
 const MOST_ITEMS = 5000;
 
-async function lookAtItem(project: number, issue: number, want: Json, github: GitHub): Promise<Sight> {
+async function lookAtItem(project: number, issue: number, want: Json, github: GithubClient): Promise<Sight> {
   return told(await github.projectItem(project, issue), `project ${project}`, (item) => {
     if (item === null) return { met: false, what: `issue ${issue} is not on project ${project}` };
     const fields = Object.entries(item.fields).map(([name, value]) => `${name}: ${value}`);

@@ -5,7 +5,7 @@ import type { Sight } from "../../flow/event.ts";
 import type { Resource } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { clipCaptured } from "../process/capture.ts";
-import type { GitHub, GithubOutcome } from "../github/github.ts";
+import type { GithubClient, GithubOutcome } from "../github/github.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
 import type { ModuleHost, ModuleHostOptions } from "../modules/module-host.ts";
 import type { Env } from "../process/process.ts";
@@ -23,7 +23,7 @@ export type WatchOptions = {
   readonly confine?: ModuleHostOptions["confine"];
   /** How long an address may take to answer. */
   readonly timeoutMs?: number;
-  readonly github: () => Promise<GithubOutcome<GitHub>>;
+  readonly github: () => Promise<GithubOutcome<GithubClient>>;
   /** Hears what the user should know of, although the run goes on. */
   readonly onWarning?: (text: string) => void;
 };

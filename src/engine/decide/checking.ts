@@ -21,7 +21,7 @@ export function checked(here: Here, results: readonly CheckResult[]): State {
   const notes = [...answer.notes, ...results.flatMap(({ note }) => note ?? [])];
   const guard = over === undefined ? step.guard : flow.stopGuard;
   if (guard === undefined) throw new Error(`Step "${step.id}" asked for no checks`);
-  const isAttempt = guard.back.kind === "again";
+  const isAttempt = here.lane.stage !== null;
   const passed = (by: Here, said: readonly string[]) => {
     if (over !== undefined) return end(by, by.state, led(by, label, null, said), null, over, step.id);
     return isAttempt ? conclude(by, "ok", "") : follow(by, label, payload, said);
@@ -40,7 +40,7 @@ function overturn(here: Here, guard: Guard, failed: CheckResult, notes: readonly
   const { deeds, lane, step } = here;
   const { label, over } = pendingAnswer(here);
   const { back } = guard;
-  if (back.kind === "again") return failedAttempt(here, failed);
+  if (lane.stage !== null) return failedAttempt(here, failed);
   const owner = over === undefined ? step.id : "*";
   const failures = (own(here.state.failures, owner) ?? 0) + 1;
   const state: State = {
@@ -68,11 +68,14 @@ function overturn(here: Here, guard: Guard, failed: CheckResult, notes: readonly
   });
 }
 
-function backFrom(here: Here, back: Exclude<Guard["back"], { kind: "again" }>): StepId {
+function backFrom(here: Here, back: Guard["back"]): StepId {
   const { flow, state, lane, step } = here;
   switch (back.kind) {
     case "goto":
       return back.step;
+    // Only a step with attempts has a conversation to go on in.
+    case "again":
+      return step.id;
     case "caller": {
       const caller = lane.origin === null ? undefined : own(flow.steps, lane.origin);
       return caller?.kind === "work" ? caller.id : step.id;

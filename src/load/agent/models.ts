@@ -1,21 +1,16 @@
 /** Names of models as files write them: which of them mean something, only the user's settings can say. */
-import type { StepId } from "../../flow/flow.ts";
 import type { Path } from "../../flow/json.ts";
 import type { Problem } from "../../flow/problem.ts";
 import type { LoadResult } from "../index.ts";
-import type { OriginOf } from "../text/origin.ts";
+import { written, type Loaded } from "../rules/loaded.ts";
 
 /** `doubt`: the finding when the name is most likely another one, misspelled. */
 export type ModelToTry = { readonly name: string; readonly doubt: (meant: string) => Problem };
 
-export function modelsToTry(
-  origin: OriginOf,
-  problemAt: LoadResult["problemAt"],
-  ids: Iterable<StepId>,
-): readonly ModelToTry[] {
-  const parts: readonly Path[] = [DEFAULT_MODEL, ...[...ids].map((id) => ["steps", id, "model"])];
-  return parts.flatMap((part) => {
-    const name = origin(part)?.value;
+export function modelsToTry(loaded: Loaded, problemAt: LoadResult["problemAt"]): readonly ModelToTry[] {
+  const ofSteps = [...loaded.entries.keys()].map((id) => ["steps", id, "model"]);
+  return [DEFAULT_MODEL, ...ofSteps].flatMap((part) => {
+    const name = written(loaded, ...part);
     if (typeof name !== "string" || name === "") return [];
     const doubt = (meant: string) =>
       problemAt(part, {

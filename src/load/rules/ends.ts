@@ -3,6 +3,7 @@ import type { Move, Step, StepId } from "../../flow/flow.ts";
 import type { Finding } from "./finding.ts";
 import { reachFrom, reachWithoutJumps, stepsWithoutEnd, type Steps } from "./graph.ts";
 import { at, visitsToVerdict, witness, type At, type Loaded, type Registered } from "./loaded.ts";
+import { questionOf } from "../questions/questions.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { waysFrom, type Ways } from "./ways.ts";
@@ -83,9 +84,8 @@ function* checkGatedEnd(loaded: Registered): Generator<Finding> {
 
 /** Checks lead round by design: what counts is that no step is without an end. One without a check is a finding of its own. */
 function checkCheckedEnd(loaded: Registered): Iterable<Finding> {
-  const isAsked = (id: StepId) => loaded.steps.get(id)?.aside === undefined && loaded.entries.has(id);
-  const asked = new Set([...loaded.steps.values()].flatMap(({ aside }) => aside ?? []));
-  return traps(loaded, loaded.steps, false, (id) => isAsked(id) && asked.has(id));
+  const { graph, steps } = loaded;
+  return traps(loaded, steps, false, (id) => graph.flow.kinds.has(id) && steps.has(questionOf(id)));
 }
 
 /** One finding for each trap, where they are told, and one for the nearest step that leads into traps only. */
@@ -162,7 +162,7 @@ type Trap = { readonly trap: readonly StepId[]; readonly ways: Ways };
 function* trapsIn({ flow, words }: Loaded, onward: Steps, stuck: readonly StepId[]): Generator<Trap> {
   const isStuck = new Set(stuck);
   const told = new Set<StepId>();
-  // A stage may be reached only by a failure, which is no way onward.
+  // A stage may be reached only by a failure, which does not count as a path.
   for (const start of words.step === "stage" ? stuck : [flow.entry]) {
     if (told.has(start)) continue;
     const ways = waysFrom(start, onward);

@@ -20,8 +20,8 @@ function* checkIds(loaded: Registered): Generator<Finding> {
   const { registryDocument } = loaded.sources;
   const key = loaded.sources.dialect === "check" ? "id" : "stepId";
   for (const id of loaded.entries.keys()) {
-    const { document, pointer } = atStep(loaded, id);
     if (FORBIDDEN_NAMES.has(id)) {
+      const { document, pointer } = atStep(loaded, id);
       const message = `"${id}" is not a valid step id.`;
       yield { code: "FORBIDDEN-NAME", document, pointer, message, fix: "Rename the step." };
       continue;
@@ -33,7 +33,7 @@ function* checkIds(loaded: Registered): Generator<Finding> {
       ...atStep(loaded, id, key),
       message: `The step "${id}" calls itself "${said}".`,
       fix: `Set "${key}" to "${id}".`,
-      ...correctTo(id, registryDocument, `${pointer}/${key}`),
+      ...correctTo(id, registryDocument, pointerOf(["steps", id, key])),
     };
   }
   if (loaded.entries.size > 0 || !isWritten(registryDocument, ["steps"])) return;

@@ -176,7 +176,7 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
     }
     if (seen.has(schema)) continue;
     seen.add(schema);
-    const path = quadratic(schema, []);
+    const path = quadratic(schema);
     if (path === null) continue;
     yield {
       code: "SCHEMA-UNIQUE",
@@ -190,17 +190,17 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
 const SCALARS: ReadonlySet<Json> = new Set(["string", "number", "integer", "boolean", "null"]);
 
 /** Where a list of any length has to be compared each with each; scalars are not. */
-function quadratic(schema: Json, path: Path): Path | null {
+function quadratic(schema: Json): Path | null {
   if (typeof schema !== "object" || schema === null) return null;
   if (isObject(schema) && own(schema, "uniqueItems") === true && !Object.hasOwn(schema, "maxItems")) {
     const items = own(schema, "items");
     const type = isObject(items) ? own(items, "type") : undefined;
     const types: readonly Json[] = Array.isArray(type) ? type : [type ?? "any"];
-    if (!types.every((one) => SCALARS.has(one))) return path;
+    if (!types.every((one) => SCALARS.has(one))) return [];
   }
   for (const key of Object.keys(schema)) {
-    const found = quadratic((schema as JsonSchema)[key]!, [...path, key]);
-    if (found !== null) return found;
+    const found = quadratic((schema as JsonSchema)[key]!);
+    if (found !== null) return [key, ...found];
   }
   return null;
 }

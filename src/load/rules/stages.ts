@@ -1,4 +1,4 @@
-/** Rules about stages as a machine: one is the first, siblings end where they are, and a failure is no success. */
+/** Rules about stages as a machine: one is the first, siblings end where they are, and a failure is not a success. */
 import type { Move, StepId } from "../../flow/flow.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { didYouMean } from "../text/suggest.ts";

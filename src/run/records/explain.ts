@@ -82,14 +82,14 @@ export type StepExplained = {
         readonly channel: string;
         readonly miss: string;
       };
-  readonly gate: Gate | null;
+  readonly gate: ExplainedGate | null;
   readonly contract: readonly ContractRow[];
   readonly handoff: readonly { readonly key: string; readonly path: string }[];
   readonly model: Sourced<string>;
   readonly mode: Sourced<string> & { readonly by: "step" | "agent" | "kind" };
   readonly tools: Sourced<readonly string[]> & { readonly offered: readonly string[] };
   readonly guard:
-    | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly GuardedCheck[] })
+    | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly ExplainedCheck[] })
     | null;
   /** What happens around the conversation of a stage. */
   readonly stage: StageExplained | null;
@@ -118,7 +118,7 @@ export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> 
   readonly placeholders: readonly { readonly written: string; readonly supplier: Supplier | null }[];
 };
 
-export type Gate = {
+export type ExplainedGate = {
   readonly field: Sourced<string>;
   readonly fallback: Label | null;
   readonly aliases: { readonly [word: string]: Label };
@@ -135,7 +135,7 @@ export type ContractRow = {
   readonly mismatches: readonly string[];
 };
 
-export type GuardedCheck = Check & {
+export type ExplainedCheck = Check & {
   readonly edition: string | null;
   readonly tried: readonly string[];
 };
@@ -342,7 +342,7 @@ function promptOf({ file, tried, text, builtIn }: Prompt): PromptExplained {
   return { file, tried, builtIn: builtIn === undefined ? null : text };
 }
 
-function gateOf({ id, decide }: Step, origin: OriginOf): Gate | null {
+function gateOf({ id, decide }: Step, origin: OriginOf): ExplainedGate | null {
   if (decide.by === "const") return null;
   const field = decide.path.join(".");
   const labels = new Set([...decide.allow, ...decide.always]);

@@ -31,27 +31,27 @@ export type WhyMoment = {
   readonly at: number;
   /** As it is recorded. */
   readonly event: Event;
-  readonly asked?: Asked;
+  readonly asked?: WhyAsked;
   readonly read?: Read;
   readonly checked?: Checked;
-  readonly followed?: Followed;
+  readonly followed?: WhyFollowed;
   readonly led?: Led;
 };
 
 /** What this is the answer to. `attempt` is above 1 where an earlier process may have asked the same. */
-export type Asked =
+export type WhyAsked =
   | {
       readonly by: "model";
       readonly attempt: number;
       /** Messages that stood in the conversation before. */
       readonly heard: number;
-      readonly told: readonly Told[];
+      readonly told: readonly WhyTold[];
     }
   /** null: an argument had no value. */
   | { readonly by: "command"; readonly attempt: number; readonly argv: readonly string[] | null };
 
 /** Something that was said to the model. */
-export type Told = {
+export type WhyTold = {
   readonly say: Say;
   /** The file that the words are made from; null where they are our own. */
   readonly prompt: { readonly file: string | null; readonly tried: readonly string[] } | null;
@@ -98,7 +98,7 @@ export type Checked = {
 };
 
 /** The edge of a label. It is not taken where the stop rule says that the run is over. */
-export type Followed = {
+export type WhyFollowed = {
   readonly label: Label;
   readonly choices: readonly Choice[];
   readonly move: PlainMove | null;
@@ -140,7 +140,7 @@ export function momentOf(happened: Happened): WhyMoment {
 
 // What was asked.
 
-function askedOf(flow: Flow, step: Step, { command, say }: Lane, { before, heard }: Happened): Asked {
+function askedOf(flow: Flow, step: Step, { command, say }: Lane, { before, heard }: Happened): WhyAsked {
   const { attempt } = command;
   if (step.by.kind === "command") {
     const filled = fillIn(step.by, before.args);
@@ -150,7 +150,7 @@ function askedOf(flow: Flow, step: Step, { command, say }: Lane, { before, heard
 }
 
 /** What a lane is about to say, or has said. */
-export function toldOf(flow: Flow, step: Step, say: Say, scene: State): Told {
+export function toldOf(flow: Flow, step: Step, say: Say, scene: State): WhyTold {
   if (say.kind === "results") return { say, prompt: null, variables: [], words: null };
   if (say.kind === "prompt" && step.stage !== undefined) return toldStage(step, say, scene, flow);
   const words = composer.say(flow, step, say, scene);
@@ -169,7 +169,7 @@ export function toldOf(flow: Flow, step: Step, say: Say, scene: State): Told {
 }
 
 /** The prompt of a stage is its system prompt: what stands in it, and who put it there. */
-function toldStage(step: Step, say: Say, state: State, flow: Flow): Told {
+function toldStage(step: Step, say: Say, state: State, flow: Flow): WhyTold {
   const lane = state.lanes.find((other) => other.step === step.id);
   const ctx = lane === undefined ? {} : contextOf(state, lane);
   const { file, tried, text } = step.prompt;
@@ -244,7 +244,7 @@ function checkedOf(
   };
 }
 
-function followedOf(flow: Flow, step: Step, edge: EdgeRead, { before: { fork } }: Happened): Followed {
+function followedOf(flow: Flow, step: Step, edge: EdgeRead, { before: { fork } }: Happened): WhyFollowed {
   const { label, choices, move, why } = edge;
   const stop = edge.stop === null ? null : standOf(flow, flow.stop, edge.stop);
   const isDone = move?.kind === "end" && move.outcome === "completed";

@@ -7,7 +7,7 @@ import type { Verdict } from "../../flow/verdict.ts";
 import { own } from "../../flow/json.ts";
 import { didYouMean } from "../../load/text/suggest.ts";
 import { composer } from "../../prompts/compose.ts";
-import { momentOf, toldOf, type Told, type WhyMoment } from "./why-moment.ts";
+import { momentOf, toldOf, type WhyTold, type WhyMoment } from "./why-moment.ts";
 import { foldPartly } from "./fold.ts";
 import type { Damage } from "./runs.ts";
 import { createTrace, traceOf, visitIn, type Trace, type Visit } from "../../story/visits.ts";
@@ -33,7 +33,7 @@ export type Why = {
   readonly moments: readonly WhyMoment[];
   readonly decision: Led | null;
   /** What is to be done next, where nothing is decided. */
-  readonly pending: { readonly command: StepCommand; readonly told: readonly Told[] } | null;
+  readonly pending: { readonly command: StepCommand; readonly told: readonly WhyTold[] } | null;
   /** How the run ended, if it ended here. */
   readonly ended: Verdict | null;
   /** Whether the agent has its schemas and validations shown. */

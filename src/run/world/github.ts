@@ -1,7 +1,7 @@
 /** GitHub as one run sees it: which repository it is, is settled before the first step; it is spoken to when it is needed. */
 import { GITHUB_READ, type AskGitHub } from "../../boundaries/tools/github.ts";
 import { mayOfferAsking } from "../../boundaries/gate/gate.ts";
-import type { GitHub, GithubOutcome, GithubPlace } from "../../effects/github/github.ts";
+import type { GithubClient, GithubOutcome, GithubPlace } from "../../effects/github/github.ts";
 import { runProcess } from "../../effects/process/process.ts";
 import type { Clock } from "../../engine/ports.ts";
 import { outsideOf } from "../../engine/decide/stop.ts";
@@ -9,7 +9,7 @@ import type { Event, Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { programsFor } from "./programs.ts";
 
-export type GitHubOf = () => Promise<GithubOutcome<GitHub>>;
+export type GitHubOf = () => Promise<GithubOutcome<GithubClient>>;
 
 /** Which repository a run speaks of; null: it cannot speak to GitHub at all. */
 export type Pinned = GithubOutcome<GithubPlace> | null;
@@ -66,8 +66,8 @@ export type GitHubAround = {
 
 /** A run that never asks loads nothing of it. The token is the user's: nothing of a project says where it is. */
 export function githubFor({ enabled, repository, ...around }: GitHubAround): GitHubOf {
-  let opened: Promise<GithubOutcome<GitHub>> | null = null;
-  const open = async (): Promise<GithubOutcome<GitHub>> => {
+  let opened: Promise<GithubOutcome<GithubClient>> | null = null;
+  const open = async (): Promise<GithubOutcome<GithubClient>> => {
     if (!enabled) return { ok: false, kind: "forbidden", why: SWITCHED_OFF };
     if (repository === null) return { ok: false, kind: "no-repository", why: NOT_SETTLED };
     const { openGitHub } = await import("../../effects/github/github.ts");

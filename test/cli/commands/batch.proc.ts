@@ -181,7 +181,7 @@ test("a batch that was killed goes on as a batch: what ended is kept, the rest g
     "the same runs",
   );
   assert.equal((await runsOf(world)).length, 4);
-  assert.doesNotMatch(ran.stdout + ran.stderr, /had ended before/, "the summary is that of one batch");
+  assert.doesNotMatch(ran.stdout + ran.stderr, /had already ended/, "the summary is that of one batch");
   assert.equal(readFileSync(join(world.root, "began"), "utf8"), "x\n".repeat(5), "one command was repeated");
   assert.match(ran.stderr, /They were ended: .*sleep/);
   assert.match(ran.stderr, /^#2 goes on$[^]*^#3 begins$/m);
@@ -249,10 +249,10 @@ test("runs that need more of a script say so, and a damaged one keeps the batch"
 
 const WRONG: readonly (readonly [readonly string[], RegExp])[] = [
   [["--issues", "x"], /--issues: "x" is not valid/],
-  [["--issues", "9-3"], /does not understand "9-3"/],
-  [["--issues", "0"], /does not understand "0"/],
-  [["--issues", "1,"], /does not understand ""/],
-  [["--issues", "1-5000"], /does not understand "1-5000"/],
+  [["--issues", "9-3"], /--issues: "9-3" is not valid; write numbers like/],
+  [["--issues", "0"], /--issues: "0" is not valid; write numbers like/],
+  [["--issues", "1,"], /--issues: "" is not valid; write numbers like/],
+  [["--issues", "1-5000"], /--issues: "1-5000" is not valid; write numbers like/],
   [["--issues", "1", "--issue", "2"], /--issues and --issue cannot be given together/],
   [["--issues", "1", "--label", "ready"], /--issues and --label cannot be given together/],
   [["--issues", "1", "--limit", "3"], /--limit only works with --label/],

@@ -227,8 +227,8 @@ function bytesReadBy({ pid }: ChildProcess): number {
 }
 
 for (const [flags, says] of [
-  [["--sarif", "--json"], /--sarif and --json do not go together/],
-  [["--watch", "--fix"], /--watch and --fix do not go together/],
+  [["--sarif", "--json"], /--sarif and --json cannot be used together/],
+  [["--watch", "--fix"], /--watch and --fix cannot be used together/],
   [["--dry-run"], /--dry-run only works with --fix/],
 ] as const) {
   test(`${flags.join(" ")} is refused`, async () => {

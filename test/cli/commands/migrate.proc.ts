@@ -52,6 +52,6 @@ test("shows the difference, writes with --write, and has nothing to do afterward
   const now = JSON.parse(readFileSync(file, "utf8")) as { runner: { verdict: { type: string } } };
   assert.equal(now.runner.verdict.type, "detect:graph");
 
-  assert.match(migrate(cwd, "old").stdout, /current form already/);
+  assert.match(migrate(cwd, "old").stdout, /old already has the current format/);
   assert.equal(migrate(cwd, "nobody").status, 2);
 });

@@ -116,10 +116,7 @@ test("where settings cannot be written, the first run warns, and nothing untrue 
   const looked = onlyDocument(await world.lockstep(["doctor", "--json"], { env }));
   const checks = looked.checks as readonly { name: string; status: string; detail: string }[];
   const found = checks.find(({ name }) => name === "state folder")!;
-  assert.deepEqual(
-    [found.status, /can only be looked at: .*cannot be written/.test(found.detail)],
-    ["warn", true],
-  );
+  assert.deepEqual([found.status, /is read-only: .*cannot be written/.test(found.detail)], ["warn", true]);
   const fine = onlyDocument(await world.lockstep(RUN));
   assert.equal(fine.code, "STATE_FOREIGN", "it is not known to anybody");
   assert.match(String(fine.reason), /you did not make it on this machine/);

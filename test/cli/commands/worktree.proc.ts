@@ -184,7 +184,7 @@ test("mistakes are told before anything is made", async () => {
     assert.match(ran.stderr, says);
   }
   assert.equal(existsSync(join(world.root, ".worktrees")), false);
-  assert.match((await world.lockstep(["worktree", "list"])).stderr, /No worktrees/);
+  assert.match((await world.lockstep(["worktree", "list"])).stderr, /\.lockstep have no worktrees left/);
 });
 
 test("records of worktrees that git cannot read are reported, and repaired", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { renderDot } from "../../../src/cli/graph/graph-dot.ts";
-import { layOut, type LayoutEdge, type LayoutNode } from "../../../src/cli/graph/graph-layout.ts";
+import { layOutGraph, type LayoutEdge, type LayoutNode } from "../../../src/cli/graph/graph-layout.ts";
 import { renderMermaid } from "../../../src/cli/graph/graph-mermaid.ts";
 import { renderSvg } from "../../../src/cli/graph/graph-svg.ts";
 import { renderText } from "../../../src/cli/graph/graph-text.ts";
@@ -303,7 +303,7 @@ test("layouts of random graphs: nothing lies on anything else", () => {
       width: 20 + random(80),
       height: 15,
     })).filter(({ from, to }) => from !== to);
-    const layout = layOut(nodes, edges);
+    const layout = layOutGraph(nodes, edges);
     const boxes = nodes.map(({ key, width, height, beside }) => {
       const { x, y } = layout.nodes.get(key)!;
       return [x - width / 2, y - height / 2, width + beside, height] as const;

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { describe as describeGitHub } from "../../../scripts/github-description.ts";
-import { MOST_BODY, type GitHub, type GithubOutcome } from "../../../src/effects/github/github.ts";
+import { MOST_BODY, type GithubClient, type GithubOutcome } from "../../../src/effects/github/github.ts";
 import { ITEMS, ITEMS_OF_ISSUE, PROJECT, PROJECTS } from "../../../src/effects/github/github-projects.ts";
 import { parseRepository } from "../../../src/effects/github/github-where.ts";
 import { visit } from "../../github/client.ts";
@@ -59,7 +59,7 @@ withStandIn("reading", () => {
     world.addPull();
     world.addIssue({ state: "closed" });
     const { github } = await visit(stand);
-    const numbers = async (filter: Parameters<GitHub["issues"]>[0]) => {
+    const numbers = async (filter: Parameters<GithubClient["issues"]>[0]) => {
       const { items, more } = await got(github.issues(filter));
       return [items.map(({ number }) => number), more];
     };
@@ -128,7 +128,7 @@ withStandIn("reading", () => {
       if (index % 10 === 0) stand.world.addPull();
       else stand.world.addIssue();
     const { github } = await visit(stand);
-    const numbers = async (filter: Parameters<GitHub["issues"]>[0]) => {
+    const numbers = async (filter: Parameters<GithubClient["issues"]>[0]) => {
       stand.log.length = 0;
       const { items, more } = await got(github.issues({ limit: 1000, ...filter }));
       return [items.length, items[0]?.number, items.at(-1)?.number, more, stand.log.length];

@@ -1,7 +1,7 @@
 /** Whether an issue or a project is as a stop rule wants it: looked up on the stand-in of GitHub. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { GithubOutcome, GitHub } from "../../../src/effects/github/github.ts";
+import type { GithubOutcome, GithubClient } from "../../../src/effects/github/github.ts";
 import { createWatch } from "../../../src/effects/look/look.ts";
 import type { Json, JsonObject } from "../../../src/flow/json.ts";
 import { visit } from "../../github/client.ts";
@@ -11,7 +11,7 @@ async function look(
   kind: "github-issue" | "github-project",
   want: Json,
   args: JsonObject,
-  github: () => Promise<GithubOutcome<GitHub>>,
+  github: () => Promise<GithubOutcome<GithubClient>>,
 ) {
   const warnings: string[] = [];
   const watch = createWatch({
@@ -76,7 +76,7 @@ const PROJECTS: readonly Row[] = [
 
 describe("on GitHub", () => {
   let stand: StandIn;
-  let github: GitHub;
+  let github: GithubClient;
   before(async () => {
     stand = await openStandIn();
     const { world } = stand;

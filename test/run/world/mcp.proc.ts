@@ -145,7 +145,7 @@ describe("servers of tools", { skip }, () => {
       "wants a variable that nobody allowed",
       { servers: { t: good("good", { env: { A: "${MY_WORD}" } }) } },
       { MY_WORD: VALUE },
-      /MY_WORD.*"env" of your own config\.json/,
+      /MY_WORD.*"env" in your own config\.json/,
     ],
     [
       "wants a variable that is not set",

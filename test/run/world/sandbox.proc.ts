@@ -125,7 +125,7 @@ async function expectOf(one: Case, expected: Expected, PATH: string): Promise<vo
   }
   assert.equal(result.success, true, result.reason);
   const [where, how = "silent"] = expected.split(", ");
-  const about = result.warnings.filter((text) => /confined/.test(text));
+  const about = result.warnings.filter((text) => /commands are (not )?sandboxed/i.test(text));
   assert.equal(about.length, how === "silent" ? 0 : 1, result.warnings.join("\n"));
   assert.deepEqual(heard, how === "loud" ? about : []);
   if (how === "loud")

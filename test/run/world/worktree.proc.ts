@@ -102,7 +102,7 @@ describe("what becomes of the branch", () => {
       if (kept) assert.equal(readFileSync(join(result.worktree!.path, "b.txt"), "utf8"), "new\n");
       assert.equal(world.git(world.home, "status", "--porcelain"), "");
       // It is over: there is nothing to resume.
-      assert.match((await world.resume(result)).warnings.join(), /had ended before/);
+      assert.match((await world.resume(result)).warnings.join(), /had already ended/);
     });
   }
 });
@@ -209,7 +209,7 @@ test("a run works in the folder it was started in, with the agent's files as the
   assert.equal(world.read("app/y.txt"), "y\n");
   assert.match(result.worktree!.path, /trees\/worker-\w+$/);
   const warnings = result.warnings.join("\n");
-  assert.match(warnings, /missing of \S+ was not copied: it is not there/);
+  assert.match(warnings, /missing of \S+ was not copied: it does not exist/);
   assert.match(warnings, /out of \S+ was not copied: it leads out of the repository/);
   assert.match(warnings, /Write was denied.*\.agent/);
 });

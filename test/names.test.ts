@@ -1,0 +1,53 @@
+/** Exported names of the sources: each means one thing, so that searching for a name leads somewhere. */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const ROOT = join(import.meta.dirname, "..");
+
+/** Names that two files still export. The list only shrinks: rename one of the two, and remove the name here. */
+const STILL_TWICE: readonly string[] = `
+  Asked At Budget Call ClosureAction Entry Judged Loaded Node Origin Part Question REFERENCE Recorded Span
+  Verdict Words at findEntry namesIn show text
+`
+  .trim()
+  .split(/\s+/);
+
+/** The library's functions of these names take what a program has, and call the function behind them. */
+const DOORS: readonly string[] = `
+  answerQuestion compareRuns createAiSdk exportRun followRun fork importRun pauseRun questionsOf replayRun stopRun whatIf
+`
+  .trim()
+  .split(/\s+/);
+
+/** Each file of rules exports its tables under these names. */
+const TABLES: readonly string[] = ["codes", "rules"];
+
+const KNOWN: readonly string[] = [...STILL_TWICE, ...DOORS, ...TABLES];
+
+const DECLARED = /^export (?:async )?(?:abstract )?(?:type|interface|class|function\*?|const|enum) (\w+)/gm;
+
+function repeatedNames(): readonly string[] {
+  const files = new Map<string, Set<string>>();
+  for (const file of globSync("src/**/*.ts", { cwd: ROOT }))
+    for (const [, name = ""] of readFileSync(join(ROOT, file), "utf8").matchAll(DECLARED))
+      files.set(name, (files.get(name) ?? new Set()).add(file));
+  assert.ok(files.size > 1500);
+  return [...files].filter(([, where]) => where.size > 1).map(([name]) => name);
+}
+
+test("no exported name is declared in two files", () => {
+  assert.deepEqual(
+    repeatedNames().filter((name) => !KNOWN.includes(name)),
+    [],
+  );
+});
+
+test("the list of names that occur twice holds no others", () => {
+  const repeated = new Set(repeatedNames());
+  assert.deepEqual(
+    KNOWN.filter((name) => !repeated.has(name)),
+    [],
+  );
+});
