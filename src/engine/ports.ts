@@ -10,6 +10,8 @@ import type {
   Call,
   CallResult,
   CheckResult,
+  Command,
+  EffectEvent,
   Entry,
   Fault,
   HookResult,
@@ -37,6 +39,8 @@ export type Ports = {
   readonly watch: Watch;
   /** Absent: the project has no code for its stages. */
   readonly hooks?: Hooks;
+  /** Absent: nothing is done outside, whatever is due there. */
+  readonly act?: Act;
   readonly person: Person;
   readonly compose: Compose;
   readonly clock: Clock;
@@ -225,6 +229,15 @@ export type Shell = {
   /** A step that a command performs: its stdout is the payload. */
   readonly perform: (step: Step, args: JsonObject, signal: AbortSignal) => Promise<TurnResult>;
 };
+
+/**
+ * Does what is due outside, recording each effect before and after. false: something could not be done, and the run waits
+ * there until it is resumed. What was done before is not done again.
+ */
+export type Act = (
+  command: Command & { readonly type: "act" },
+  record: (event: EffectEvent) => Promise<void>,
+) => Promise<boolean>;
 
 /** Looks at what is outside of a run, for its stop rule. What cannot be looked up is not met, and says why. */
 export type Watch = {

@@ -1,4 +1,5 @@
 /** What happened (events), what is to be done next (commands), and the words of a conversation. */
+import type { Due, EffectOf } from "./due.ts";
 import type { Granted, Label, StepId } from "./flow.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Finalize } from "./settings.ts";
@@ -212,27 +213,24 @@ export type Event =
  * Something done to the world: as a run begins, on its way, or when it is complete and before its end is recorded. It is
  * written down before it is done: a process that finds only the intention looks whether it was done, and does not do it twice.
  */
-export type EffectEvent =
+export type EffectEvent = {
+  /** The same for every attempt at the same thing. */
+  readonly key: string;
+  /** What it belongs to; see `effectOf`. Absent in records of earlier versions. */
+  readonly of?: EffectOf;
+  readonly detail: string;
+} & (
   | {
-      readonly type: "effect.intended";
-      /** The same for every attempt at the same thing. */
-      readonly key: string;
+      /** `held`: not done, and not to be done by the run; `detail` says what it would be, or how to do it by hand. */
+      readonly type: "effect.intended" | "effect.held";
       readonly kind: string;
       /** What it is done to: a branch, a remote, an issue. */
       readonly target?: string;
-      readonly detail: string;
       /** Of what gets a number in a list: the newest number there before. */
       readonly newest?: number;
     }
-  /** Not done, and not to be done by the run: `detail` tells what it would be, or how to do it by hand. */
-  | {
-      readonly type: "effect.held";
-      readonly key: string;
-      readonly kind: string;
-      readonly target?: string;
-      readonly detail: string;
-    }
-  | { readonly type: "effect.applied" | "effect.failed"; readonly key: string; readonly detail: string };
+  | { readonly type: "effect.applied" | "effect.failed" }
+);
 
 /** Whose limit of what: of the run, of a step, of one attempt of a step. */
 export type LimitName = `${"run" | "step" | "attempt"}.${"turns" | "tokens" | "costUsd" | "wallMs"}`;
@@ -452,11 +450,21 @@ export type Say =
   | { readonly kind: "steer"; readonly tool: string }
   | { readonly kind: "results"; readonly results: readonly CallResult[] };
 
+/** What is to be done next. */
+export type Command =
+  | StepCommand
+  /**
+   * Comes before everything else that is pending. That it is done is not recorded: the next entry of a step, or the end,
+   * says so.
+   */
+  | { readonly type: "act"; readonly due: readonly Due[]; readonly args: JsonObject }
+  | { readonly type: "end"; readonly verdict: Verdict };
+
 /**
- * What is to be done next. `attempt` is above 1 when an earlier process may have begun the same command and died:
+ * What is to be done in a visit. `attempt` is above 1 when an earlier process may have begun the same command and died:
  * together with run, step, visit and turn it makes the idempotency key.
  */
-export type Command =
+export type StepCommand =
   | {
       readonly type: "ask";
       readonly step: StepId;
@@ -501,7 +509,7 @@ export type Command =
       /** It is in the journal. */
       readonly asked: boolean;
       /** What comes after the answer; absent: the life of the stage goes on. */
-      readonly next?: Command;
+      readonly next?: StepCommand;
     }
   | {
       readonly type: "wait";
@@ -512,6 +520,5 @@ export type Command =
       readonly attempt: number;
       readonly ms: number;
       /** What comes then; absent: the model is asked. */
-      readonly next?: Command;
-    }
-  | { readonly type: "end"; readonly verdict: Verdict };
+      readonly next?: StepCommand;
+    };

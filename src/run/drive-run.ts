@@ -1,4 +1,5 @@
 /** Drives an open run from where its journal ends as far as it goes, and summarises it as a result document. */
+import { mayAct } from "../engine/decide/due.ts";
 import { drive, type Drive } from "../engine/drive/drive.ts";
 import { RunnerError, type Backend, type Clock, type Person, type RunHandle } from "../engine/ports.ts";
 import { addEntry, createReport, type Report } from "../story/report.ts";
@@ -6,13 +7,13 @@ import type { State } from "../engine/decide/state.ts";
 import { addToTally, createTally, tallied } from "../story/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import { exitCode } from "../flow/verdict.ts";
-import type { Acting } from "./actions.ts";
 import type { Admitted, Entered, Opening } from "./open.ts";
 import type { StarterContext } from "./world/process-starter.ts";
 import type { Listener } from "./watch/listen.ts";
 import type { DriveOptions } from "./options.ts";
-import type { Outward } from "./issue-and-branch.ts";
+import type { Acting } from "./act.ts";
 import { surroundings } from "./world/workplace.ts";
+import type { WorktreeSurroundings } from "./world/worktree.ts";
 import { createPorts } from "./world/ports.ts";
 import { toResult, type Result } from "./result.ts";
 import { isTraced } from "./watch/traced.ts";
@@ -36,7 +37,7 @@ export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
   };
 
 export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Promise<Result> {
-  const { options, flow, began, adopted, digest, project, cwd, worktree, run } = driven;
+  const { options, flow, began, adopted, digest, project, cwd, run } = driven;
   const { clock, backend, redactor, around, handle, begin, past, problems, repository } = driven;
   const { root, stateDir } = project;
   // Here once more: it is closed before what it was given, such as servers and the sandbox.
@@ -57,27 +58,16 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const wishes = isSteered ? hearWishes(stateDir, run) : null;
   if (wishes !== null) stack.defer(wishes.close);
   const signal = wishes === null ? given : AbortSignal.any([given, wishes.stop]);
-  const { github } = flow.settings;
-  const isOutward = worktree !== undefined || (github.enabled && github.asked === true);
-  const acting = await actingOf(driven, report);
+  const acting = await actingOf(driven, { env, signal }, report);
   if (acting !== null) stack.defer(acting.close);
-  const outward = isOutward
-    ? (await import("./issue-and-branch.ts")).outward({
-        ...driven,
-        ...gitIn(driven),
-        report,
-        env,
-        signal,
-        notify: (text) => options.notify?.(text),
-      })
-    : undefined;
   let newest: State | null = null;
   const taken: Promise<void>[] = [];
   stack.defer(async () => void (await Promise.all(taken)));
   const onWarning = (text: string) => void noted.add(text);
   const person = personOf(driven, onWarning);
   const about = { flow, clock, root, cwd, stateDir, repository, redactor, person, ground: around, onWarning };
-  const ports = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
+  const opened = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
+  const ports = acting === null ? opened : { ...opened, act: acting.act };
   if (ports.hooks !== undefined) stack.defer(ports.hooks.close);
   if (ports.watch.close !== undefined) stack.defer(ports.watch.close);
   try {
@@ -90,19 +80,16 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
       begin,
       signal,
       ...(wishes !== null && { wishes }),
-      ...attending(acting?.attend, outward, acting?.attendLast),
       wantsDeeds: listener !== null || options.observe !== undefined,
       recall: (entry, after, deeds) => {
         addEntry(report, entry);
         addToTally(tally, entry, after);
-        acting?.hear(entry, after);
         listener?.recall(entry, after, deeds);
       },
       observe: (entry, after, deeds) => {
         newest = after;
         addEntry(report, entry);
         addToTally(tally, entry, after);
-        acting?.hear(entry, after);
         listener?.hear(entry, after, deeds);
         if (entry.event.type === "step.told" && entry.event.id !== undefined)
           taken.push(discard(driven, entry.event.id));
@@ -123,45 +110,15 @@ function isDone({ verdict }: State): boolean {
   return verdict !== null && verdict.outcome !== "waiting" && verdict.code !== "SCRIPT_MISMATCH";
 }
 
-/** The run's own trees are git's to look at where the run's commands were: in its sandbox. */
-function gitIn({ worktree, around }: Driven): Pick<Outward, "inside"> {
-  if (worktree === undefined || around.git === undefined) return {};
-  return { inside: around.git([worktree.path, worktree.home]) };
-}
-
-/** What answers ask for comes first: the files they write are part of the work. */
-function attending(...all: readonly Drive["attend"][]): Pick<Drive, "attend"> {
-  const given = all.filter((attend) => attend !== undefined);
-  if (given.length === 0) return {};
-  return {
-    attend: async (state, record) => {
-      for (const attend of given) if (!(await attend(state, record))) return false;
-      return true;
-    },
-  };
-}
-
-/** Loaded only where answers may ask for anything. */
-async function actingOf(driven: Driven, report: Report): Promise<Acting | null> {
-  const { options, began, adopted, project, run, cwd, worktree, clock, redactor, around } = driven;
-  if (![began, ...Object.values(adopted)].some(({ settings }) => settings.actions.enabled)) return null;
-  const { createActing } = await import("./actions.ts");
-  const { hookTimeoutMs } = options;
-  const { root, stateDir } = project;
-  const place = { run, root, cwd, stateDir, home: worktree?.home ?? cwd };
-  const timing = hookTimeoutMs === undefined ? {} : { hookTimeoutMs };
-  return createActing({
-    ...surroundings(options),
-    ...place,
-    ...timing,
-    began,
-    adopted,
-    report,
-    clock,
-    repository: driven.repository,
-    redactor,
-    confine: around.child,
-  });
+/** Loaded only where anything can become due outside. */
+async function actingOf(
+  driven: Driven,
+  around: WorktreeSurroundings,
+  report: Report,
+): Promise<Acting | null> {
+  const { began, adopted, worktree } = driven;
+  if (worktree === undefined && ![began, ...Object.values(adopted)].some(mayAct)) return null;
+  return (await import("./act.ts")).createActing({ ...driven, ...around, report });
 }
 
 /** An agent with a loop of its own is watched; a model has a patience of its own. */

@@ -1,9 +1,10 @@
 /** The result document: one versioned JSON value for every way a run can go. */
-import { isSideNote, REFUSED, type Effect, type Report } from "../story/report.ts";
+import { REFUSED, type Effect, type Report } from "../story/report.ts";
+import { decidedEnd } from "../engine/decide/due.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { StepTally } from "../story/tally.ts";
 import { unmeteredLines } from "../engine/decide/spend.ts";
-import type { Command, Confinement, Figure, Led, Origin, Reached } from "../flow/event.ts";
+import type { Confinement, Figure, Led, Origin, Reached, StepCommand } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
@@ -38,7 +39,7 @@ export type Result = {
   readonly verdict: string | null;
   readonly checks: Report["checks"];
   /** What was done to the world, or was meant to be. */
-  readonly effects: readonly Effect[];
+  readonly effects: readonly Omit<Effect, "of">[];
   /** Where the run worked; null: in the folder it was started in. `kept`: it has not been removed by the run. */
   readonly worktree: {
     readonly path: string;
@@ -71,7 +72,7 @@ export type Result = {
 };
 
 /** `doing` is the command that comes next, or is being performed. */
-export type UnderWay = { readonly step: string; readonly visit: number; readonly doing: Command["type"] };
+export type UnderWay = { readonly step: string; readonly visit: number; readonly doing: StepCommand["type"] };
 
 type Told = {
   readonly run: string;
@@ -113,7 +114,7 @@ export function toResult(told: Told): Result {
     result: over === null ? null : productOf(flow, state, report),
     verdict: typeof said === "string" ? said : null,
     checks: report.checks,
-    effects: [...report.effects.values()],
+    effects: [...report.effects.values()].map(({ of: _of, ...effect }) => effect),
     worktree: worktreeOf(report),
     questions,
     resumable: over === null || state.halted.length > 0,
@@ -162,26 +163,22 @@ export const FINALIZE_FAILED = "FINALIZE_FAILED";
 /** The code of a run that could not begin: what was to be done before the first step was not done. */
 export const BEGIN_FAILED = "BEGIN_FAILED";
 
-/** What is done before the first step. */
-export function isBeginning(key: string): boolean {
-  return key.startsWith("issue.begin.");
-}
-
 /** A run that waits for something outside to be done: what failed, and how to go on. */
 function undelivered({ run, state, report }: Told): Verdict | null {
-  const [next] = state.pending;
-  const failures = [...report.effects].filter(
-    ([key, { state: how }]) => how === "failed" && !isSideNote(key),
+  // The run goes on without what an answer asked for.
+  const failures = [...report.effects.values()].filter(
+    ({ of, state: how }) => how === "failed" && typeof of === "string",
   );
   const onward = `Then continue with: lockstep resume ${run}`;
-  if (next?.type !== "end") {
-    const [, failed] = failures.find(([key]) => isBeginning(key)) ?? [];
+  const end = decidedEnd(state);
+  if (end === null) {
+    const failed = failures.find(({ of }) => of === "begin");
     if (failed === undefined) return null;
     const reason = `The run has not started because its preparation failed: ${failed.detail}\n${onward}`;
     return { outcome: "failed", code: BEGIN_FAILED, reason, step: state.lanes[0]?.step ?? null };
   }
-  const [, failed] = failures[0] ?? [];
-  const { outcome, step, reason: how } = next.verdict;
+  const [failed] = failures;
+  const { outcome, step, reason: how } = end;
   if (failed === undefined || outcome !== "completed") return null;
   const reason = `${how}\nThe run is complete, but an effect after it failed: ${failed.detail}\n${onward}`;
   return { outcome: "failed", code: FINALIZE_FAILED, reason, step };
@@ -189,8 +186,8 @@ function undelivered({ run, state, report }: Told): Verdict | null {
 
 /** What could not be done, although the run went on to its end or will; and what answers asked for and were refused. */
 function leftUndone({ effects }: Report, isOver: boolean): readonly string[] {
-  return [...effects].flatMap(([key, { kind, state, detail }]) => {
-    const isTold = state === "failed" ? isOver || isSideNote(key) : kind === REFUSED;
+  return [...effects.values()].flatMap(({ of, kind, state, detail }) => {
+    const isTold = state === "failed" ? isOver || typeof of === "object" : kind === REFUSED;
     return isTold ? [detail] : [];
   });
 }
@@ -202,7 +199,8 @@ function costOf({ costUsd, partly }: State["usage"]): Pick<Result, "costUsd" | "
 function worktreeOf({ worktree, effects }: Report): Result["worktree"] {
   if (worktree === null) return null;
   const { path, branch, base } = worktree;
-  return { path, branch, base, kept: effects.get("remove")?.state !== "applied" };
+  const kept = !effects.values().some(({ kind, state }) => kind === "remove" && state === "applied");
+  return { path, branch, base, kept };
 }
 
 /** Of a run that could not begin, or whose environment broke. */

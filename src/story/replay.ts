@@ -1,9 +1,10 @@
 /** Working out every decision of a run again from its journal, and holding it against what is recorded. */
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
-import { decisionIn, type Command, type Entry, type Event, type Led } from "../flow/event.ts";
+import { decisionIn, type StepCommand, type Entry, type Event, type Led } from "../flow/event.ts";
 import { sameJson, type Json } from "../flow/json.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
+import { decidedEnd } from "../engine/decide/due.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 
 export type Replayed = {
@@ -85,8 +86,7 @@ function misplaced(state: State, entry: Entry, expected: number): Divergence | n
   if (isFirst !== (event.type === "run.started"))
     return divergence(entry, "entry", event.type, isFirst ? "run.started" : null);
   if (event.type === "run.ended") {
-    const [first] = state.pending;
-    const derived = first?.type === "end" ? first.verdict : null;
+    const derived = decidedEnd(state);
     return sameJson(event.verdict, derived) ? null : divergence(entry, "verdict", event.verdict, derived);
   }
   if (!("step" in event)) return null;
@@ -95,12 +95,12 @@ function misplaced(state: State, entry: Entry, expected: number): Divergence | n
   return divergence(entry, "entry", place(event), lane === undefined ? null : place(lane.command));
 }
 
-function place(of: Event | Command): string {
+function place(of: Event | StepCommand): string {
   return "step" in of ? `${of.type} ${of.step}@${of.visit}` : of.type;
 }
 
 /** Whether an event can be what came of a command. */
-export function answers(command: Command, event: Event): boolean {
+export function answers(command: StepCommand, event: Event): boolean {
   // Whatever a stage begins with, it may turn out that it cannot be asked.
   const unaskable = event.type === "step.answered" && event.reply.kind === "unaskable";
   switch (command.type) {
@@ -122,8 +122,6 @@ export function answers(command: Command, event: Event): boolean {
       return event.type === "step.told" || event.type === "step.asked" || event.type === "step.suspended";
     case "wait":
       return event.type === "step.waited";
-    case "end":
-      return event.type === "run.ended";
   }
 }
 

@@ -4,13 +4,14 @@ import {
   judgedIn,
   type CallResult,
   type Confinement,
+  type EffectEvent,
   type Entry,
-  type Event,
   type Judged,
   type Led,
   type Origin,
   type Worktree,
 } from "../flow/event.ts";
+import { effectOf, type EffectOf } from "../flow/due.ts";
 import type { StepId } from "../flow/flow.ts";
 import { denialText } from "../flow/question.ts";
 
@@ -41,6 +42,7 @@ export type Report = {
 
 /** What was done to the world, or was meant to be. `intended`: nobody has heard how that went. */
 export type Effect = {
+  readonly of: EffectOf;
   readonly kind: string;
   /** What it is done to; empty: the kind says it all. */
   readonly target: string;
@@ -88,7 +90,7 @@ export function addEntry(report: Report, entry: Entry): void {
       report.checks.push({ name, ok, pattern, attempt, summary });
     }
   }
-  addEffect(report.effects, event, at);
+  if ("key" in event) addEffect(report.effects, event, at);
   if (event.type === "run.started") {
     report.worktree = event.worktree ?? null;
     report.dryRun = event.dryRun ?? event.worktree?.dryRun ?? false;
@@ -111,36 +113,17 @@ function addDenials(
   }
 }
 
-/** An act that an answer asked for by the way: the run goes on without it. */
-export function isSideNote(key: string): boolean {
-  return key.startsWith(SIDE_NOTE);
-}
-
-export const SIDE_NOTE = "action/";
-
 /** The kind of an act that is not even tried. */
 export const REFUSED = "action:refused";
 
-function addEffect(effects: Map<string, Effect>, event: Event, at: number): void {
-  switch (event.type) {
-    case "effect.intended":
-    case "effect.held": {
-      const { key, kind, target = "", detail } = event;
-      const state = event.type === "effect.held" ? "held" : "intended";
-      const newest = event.type === "effect.held" ? undefined : event.newest;
-      effects.set(key, { kind, target, state, detail, at, ...(newest !== undefined && { newest }) });
-      break;
-    }
-    case "effect.applied":
-    case "effect.failed": {
-      const { key, detail } = event;
-      const before = effects.get(key) ?? { kind: key, target: "" };
-      const state = event.type === "effect.applied" ? "applied" : "failed";
-      effects.set(key, { ...before, state, detail, at });
-      break;
-    }
-    default:
-  }
+function addEffect(effects: Map<string, Effect>, event: EffectEvent, at: number): void {
+  const { key, detail } = event;
+  const state = event.type.slice("effect.".length) as Effect["state"];
+  const { of, kind, target, newest } =
+    "kind" in event
+      ? { target: "", newest: undefined, ...event, of: effectOf(event) }
+      : { newest: undefined, ...(effects.get(key) ?? { of: effectOf(event), kind: key, target: "" }) };
+  effects.set(key, { of, kind, target, state, detail, at, ...(newest !== undefined && { newest }) });
 }
 
 /** In order; siblings that ran at the same time stand in the order in which the flow names them, not as they came in. */

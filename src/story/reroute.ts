@@ -1,8 +1,9 @@
 /** A recorded run led through another flow: what was answered, checked and seen then is given to it now. */
 import type { Prepared } from "../engine/schema/prepared.ts";
-import type { CheckResult, Command, Entry, Event, Led } from "../flow/event.ts";
+import type { CheckResult, Entry, Event, Led, StepCommand } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
+import { besidesAct } from "../engine/decide/due.ts";
 import { answers } from "./replay.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 
@@ -14,7 +15,6 @@ export type Rerouted = {
 };
 
 type StepEvent = Extract<Event, { readonly step: StepId }>;
-type Doable = Exclude<Command, { type: "end" }>;
 type Recorded = { readonly seq: number; readonly event: StepEvent };
 
 /** `started` begins the run; of `entries` what happened in visits is used, each at most once, and what was edited. */
@@ -34,7 +34,9 @@ export function reroute(
 
   go(started);
   for (;;) {
-    const [first] = state.pending;
+    // Nothing is done outside here.
+    const pending = besidesAct(state);
+    const [first] = pending;
     if (first === undefined) return { path, state, stuck: null };
     if (first.type === "end") {
       const goesOn = state.halted.some((lane) => (left.get(keyOf(lane))?.length ?? 0) > 0);
@@ -43,8 +45,7 @@ export function reroute(
       go({ type: "run.resumed", epoch: 0 });
       continue;
     }
-    const pending = state.pending as readonly Doable[];
-    const ready = pending.flatMap((command) => fitting(command, left) ?? []);
+    const ready = (pending as readonly StepCommand[]).flatMap((command) => fitting(command, left) ?? []);
     const next = ready.toSorted((a, b) => a.seq - b.seq)[0];
     if (next === undefined)
       return { path, state, stuck: { ...placeOf(first), why: whyStuck(first, state, left) } };
@@ -69,7 +70,7 @@ function byVisit(entries: readonly Entry[]): Map<string, Recorded[]> {
 type Fitting = { readonly seq: number; readonly event: Event; readonly take: () => void };
 
 /** The first thing recorded of the visit that can be what comes of the command; what lies before it fits nowhere now. */
-function fitting(command: Doable, left: Map<string, Recorded[]>): Fitting | null {
+function fitting(command: StepCommand, left: Map<string, Recorded[]>): Fitting | null {
   const list = left.get(keyOf(command)) ?? [];
   const index = list.findIndex(({ event }) => answers(command, inTurn(event, command)));
   const found = list[index];
@@ -86,7 +87,7 @@ function fitting(command: Doable, left: Map<string, Recorded[]>): Fitting | null
   return results === null ? null : { seq: found.seq, event: { ...event, results }, take };
 }
 
-function inTurn(event: StepEvent, command: Doable): StepEvent {
+function inTurn(event: StepEvent, command: StepCommand): StepEvent {
   if (event.type !== "step.answered" || command.type !== "ask") return event;
   return { ...event, turn: command.turn };
 }
@@ -103,7 +104,7 @@ function resultsOf(names: readonly string[], run: readonly CheckResult[]): reado
   return results;
 }
 
-function whyStuck(command: Doable, state: State, left: Map<string, Recorded[]>): string {
+function whyStuck(command: StepCommand, state: State, left: Map<string, Recorded[]>): string {
   if (command.type === "check") {
     const run = (left.get(keyOf(command)) ?? []).flatMap(({ event }) =>
       event.type === "step.checked" ? event.results : [],
@@ -120,7 +121,7 @@ function whyStuck(command: Doable, state: State, left: Map<string, Recorded[]>):
   return "no answer to it is recorded";
 }
 
-function placeOf({ step, visit }: Doable): { readonly step: StepId; readonly visit: number } {
+function placeOf({ step, visit }: StepCommand): { readonly step: StepId; readonly visit: number } {
   return { step, visit };
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
+import { besidesAct, decidedEnd } from "../engine/decide/due.ts";
 import { RunnerError } from "../engine/ports.ts";
 import { inItsOwnRun, toldAs } from "../story/reword.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
@@ -80,8 +81,10 @@ function comesToTheSame(a: State, b: State): boolean {
   return sameJson(essence(a), essence(b));
 }
 
-function essence({ settled, pending, verdict }: State): Json {
-  const commands = pending.map((command): Json => {
+function essence(state: State): Json {
+  const { settled, verdict } = state;
+  // What an answer asks for outside decides nothing.
+  const commands = besidesAct(state).map((command): Json => {
     if (command.type === "end") return "end";
     const { type, step, visit } = command;
     const more = command.type === "check" ? command.checks : command.type === "hook" ? command.hook : null;
@@ -187,8 +190,8 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
     case "step.suspended":
       return { ...event, why: word(event.why) };
     case "run.ended": {
-      const [end] = is.pending;
-      return end?.type === "end" ? { ...event, verdict: end.verdict } : event;
+      const verdict = decidedEnd(is);
+      return verdict === null ? event : { ...event, verdict };
     }
     case "effect.intended":
     case "effect.held":

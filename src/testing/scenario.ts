@@ -26,8 +26,7 @@ export type Scenario = {
   /** What others want of the run while it goes on. */
   readonly wishes?: NonNullable<Drive["wishes"]>;
   /** In the place of those that do nothing. */
-  readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch" | "clock" | "shell">>;
-  readonly attend?: Drive["attend"];
+  readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch" | "clock" | "shell" | "act">>;
   readonly observe?: (entry: Entry, state: State) => void;
 };
 
@@ -63,7 +62,6 @@ export async function play(scenario: Scenario): Promise<Played> {
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
     signal: scenario.signal ?? new AbortController().signal,
     ...(scenario.wishes === undefined ? {} : { wishes: scenario.wishes }),
-    ...(scenario.attend === undefined ? {} : { attend: scenario.attend }),
     ...(scenario.observe === undefined ? {} : { observe: scenario.observe }),
   });
   return { state, entries: await journal.read("run"), asked, waits };

@@ -5,8 +5,7 @@
 import { createScripted } from "../../src/backends/scripted/scripted.ts";
 import type { ScriptReply } from "../../src/backends/scripted/script.ts";
 import { createLedger } from "../../src/effects/actions/ledger.ts";
-import type { Drive } from "../../src/engine/drive/drive.ts";
-import type { Ports, TurnResult } from "../../src/engine/ports.ts";
+import type { Act, Ports, TurnResult } from "../../src/engine/ports.ts";
 import { addEntry, createReport } from "../../src/story/report.ts";
 import { outsideOf } from "../../src/engine/decide/stop.ts";
 import type { Entry, Event, Reply } from "../../src/flow/event.ts";
@@ -27,7 +26,6 @@ export type Recorded = {
 
 export type Outside = {
   readonly ports: Ports;
-  readonly attend: Drive["attend"];
   /** What was done in this stretch, by the type of the event that tells of it. */
   readonly done: { [type: string]: number };
 };
@@ -71,13 +69,12 @@ export function outsideFor(
 
   const checked = of(recorded, "step.checked").flatMap((event) => event.results);
 
-  const attend: Drive["attend"] = async ({ pending: [next] }, record) => {
-    if (next?.type !== "end") return true;
+  const act: Act = async (_due, record) => {
     const report = createReport();
     for (const entry of committed()) addEntry(report, entry);
     const ledger = createLedger({ past: report.effects, record, dryRun: false, signal: never });
     for (const { key, kind, detail } of of(recorded, "effect.intended")) {
-      const act = {
+      const doing = {
         key,
         kind,
         target: "",
@@ -88,7 +85,7 @@ export function outsideFor(
           return Promise.resolve({ state: "applied", detail: "done" } as const);
         },
       };
-      if (!(await ledger.act(act))) return false;
+      if (!(await ledger.act(doing))) return false;
     }
     return true;
   };
@@ -96,8 +93,8 @@ export function outsideFor(
 
   return {
     done,
-    attend: hasEffects ? attend : undefined,
     ports: {
+      ...(hasEffects && { act }),
       clock: fakeClock(),
       cwd: "/",
       compose: composer,

@@ -108,7 +108,7 @@ async function goOn(group: readonly Recorded[], crash: Crash): Promise<readonly 
         const run = runOf(recorded.entries);
         const past = found.get(run)!;
         const committed = () => disk.get(run)!;
-        const { ports, attend, done: performed } = outsideFor(recorded, committed, acts);
+        const { ports, done: performed } = outsideFor(recorded, committed, acts);
         const begin = isFirst ? past[0]! : ({ type: "run.resumed", epoch: crash.after.length + 1 } as const);
         const isOver = past.at(-1)!.event.type === "run.ended";
         const state = isOver
@@ -125,7 +125,6 @@ async function goOn(group: readonly Recorded[], crash: Crash): Promise<readonly 
               past: isFirst ? [] : past,
               begin,
               signal: new AbortController().signal,
-              ...(attend !== undefined && { attend }),
             });
         const all = disk.get(run)!;
         same(essence(state, all), wholes.get(recorded) ?? keep(recorded, essence(state, all)));

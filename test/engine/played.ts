@@ -41,8 +41,8 @@ export async function play(scenario: testing.Scenario): Promise<testing.Played> 
 }
 
 /** What ports and signals do cannot be told from a scenario: only those of plain data can be known again. */
-function isData({ model, ports, wishes, attend, signal }: testing.Scenario): boolean {
-  return !("spec" in model) && [ports, wishes, attend, signal].every((each) => each === undefined);
+function isData({ model, ports, wishes, signal }: testing.Scenario): boolean {
+  return !("spec" in model) && [ports, wishes, signal].every((each) => each === undefined);
 }
 
 /** Compares lines with those that are kept under a key; where nothing is kept, there is nothing to compare. */

@@ -15,7 +15,7 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
-import { BLOCK_CAPS } from "../../src/effects/actions/action-blocks.ts";
+import { BLOCK_CAPS } from "../../src/flow/action-blocks.ts";
 import { extractBeside } from "../../src/engine/decide/answer.ts";
 import type { RunHandle } from "../../src/engine/ports.ts";
 import { replay } from "../../src/story/replay.ts";

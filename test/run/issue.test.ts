@@ -281,7 +281,7 @@ test("an issue that somebody closed meanwhile is not closed again, and that is t
     issue.state = "closed";
     issue.stateReason = "not_planned";
     const result = await start();
-    assert.match(result.effects.at(-1)!.detail, /issue #1 was closed already/);
+    assert.match(result.effects.at(-1)!.detail, /issue #1 is closed already/);
     assert.deepEqual(
       [issue.stateReason, writes.filter((write) => write.startsWith("PATCH"))],
       ["not_planned", []],

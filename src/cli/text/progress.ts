@@ -11,7 +11,7 @@ import type { AtVisit } from "../../flow/deed.ts";
 import { own } from "../../flow/json.ts";
 import { denialText } from "../../flow/question.ts";
 import { broken, gutter, visible } from "../../flow/text/visible.ts";
-import { isSideNote } from "../../story/report.ts";
+import { effectOf } from "../../flow/due.ts";
 import type { DriveOptions } from "../../run/index.ts";
 import { deedsOf, laneIn, type Moment } from "../../story/story.ts";
 import type { Screen } from "../screen.ts";
@@ -197,7 +197,7 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
       break;
     case "effect.failed":
       // A run stops at any other, and its report says so.
-      if (isVerbose || isSideNote(event.key))
+      if (isVerbose || typeof effectOf(event) === "object")
         lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
       break;
     case "effect.intended":

@@ -24,7 +24,6 @@ export const DOING = {
   hook: "running a hook",
   question: "waiting for an answer",
   wait: "waiting",
-  end: "ending",
 } as const;
 
 /** `a ∥ b`: steps that run at the same time. */

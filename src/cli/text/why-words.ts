@@ -1,5 +1,5 @@
 /** What a chain says of moves, choices, stop rules and commands, each in one line. */
-import type { Command } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/event.ts";
 import type { SchemaSource, StopRule } from "../../flow/flow.ts";
 import type { Why } from "../../run/records/why.ts";
 import { count, duration, shownInLine } from "./text.ts";
@@ -85,7 +85,7 @@ function ruleText(rule: StopRule, done: number | null): string {
   }
 }
 
-export function commandText(command: Command): string {
+export function commandText(command: StepCommand): string {
   switch (command.type) {
     case "ask":
       return `turn ${command.turn} is asked${command.attempt === 1 ? "" : `, attempt ${command.attempt}`}`;
@@ -101,7 +101,5 @@ export function commandText(command: Command): string {
       return "a person is asked";
     case "wait":
       return `waiting for ${duration(command.ms)}`;
-    case "end":
-      return "the end is recorded";
   }
 }

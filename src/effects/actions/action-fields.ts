@@ -1,6 +1,6 @@
 /** What the built-in handlers take from a block: the members they know, each held against its kind. Others are left alone. */
 import { own, type Json } from "../../flow/json.ts";
-import type { Action } from "./action-blocks.ts";
+import type { Action } from "../../flow/action-blocks.ts";
 
 type Kind =
   | { readonly is: "text"; readonly most: number }

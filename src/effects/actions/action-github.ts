@@ -1,6 +1,6 @@
 /** The acts of blocks on GitHub. Comments and issues carry the key of their act unseen, and are looked for before they are repeated. */
 import { shownInLine } from "../../flow/text/harmless.ts";
-import { isSameLabel } from "./closing.ts";
+import type { Change } from "./issue.ts";
 import type { FailureKind, GithubClient, NewIssue, GithubOutcome } from "../github/github.ts";
 import { quietText, type Own } from "../github/github-outgoing.ts";
 import { applied, failedEffect, type Act, type Done } from "./ledger.ts";
@@ -111,52 +111,20 @@ export function issueAct(on: OnGitHub, issue: NewIssue): Act {
   );
 }
 
-export function labelAct(on: OnGitHub, issue: number, label: string): Act {
-  const done = `issue #${issue} has the label "${label}"`;
-  return act(
+/** Closing is due when the work is where it was to go. */
+export function changeAct(on: OnGitHub, { issue, kind, detail, isMade, is, make }: Change): Act {
+  const changing = act(
     "action:issue-action",
     on,
     `issue #${issue}`,
-    `add the label "${label}" to issue #${issue}`,
-    async (github) =>
-      state(
-        await github.issue(issue),
-        ({ labels }) => labels.some((other) => isSameLabel(other, label)),
-        done,
-      ),
-    async (github) => tell(await github.addLabels(issue, [label]), () => done),
+    detail,
+    async (github) => {
+      const seen = await github.issue(issue);
+      return seen.ok ? { ok: true, value: isMade(seen.value) ? { detail: is } : null } : seen;
+    },
+    async (github) => tell(await make(github), () => is),
   );
-}
-
-export function unlabelAct(on: OnGitHub, issue: number, label: string): Act {
-  const done = `issue #${issue} has no label "${label}"`;
-  return act(
-    "action:issue-action",
-    on,
-    `issue #${issue}`,
-    `remove the label "${label}" from issue #${issue}`,
-    async (github) =>
-      state(
-        await github.issue(issue),
-        ({ labels }) => !labels.some((other) => isSameLabel(other, label)),
-        done,
-      ),
-    async (github) => tell(await github.removeLabel(issue, label), () => done),
-  );
-}
-
-/** Due when the work is where it was to go, as all closing is. */
-export function closeAct(on: OnGitHub, issue: number): Act {
-  const done = `issue #${issue} is closed`;
-  const closing = act(
-    "action:issue-action",
-    on,
-    `issue #${issue}`,
-    `close issue #${issue}`,
-    async (github) => state(await github.issue(issue), (found) => found.state === "closed", done),
-    async (github) => tell(await github.closeIssue(issue), () => done),
-  );
-  return { ...closing, last: true };
+  return kind === "close" ? { ...changing, last: true } : changing;
 }
 
 /** How many issues are read to find one that may have been opened. */
@@ -183,14 +151,6 @@ function look<T extends { readonly url: string }>(
   if (found === undefined && listed.value.more && unread !== null)
     return { ok: false, kind: "conflict", why: unread };
   return { ok: true, value: found === undefined ? null : { detail: `it is there: ${found.url}` } };
-}
-
-function state<T>(
-  seen: GithubOutcome<T>,
-  holds: (value: T) => boolean,
-  detail: string,
-): GithubOutcome<Found> {
-  return seen.ok ? { ok: true, value: holds(seen.value) ? { detail } : null } : seen;
 }
 
 function tell<T>(done: GithubOutcome<T>, words: (value: T) => string): GithubOutcome<string> {

@@ -1,7 +1,7 @@
 /** The act of a block that code of the project carries out. */
 import type { JsonObject } from "../../flow/json.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
-import type { Action } from "./action-blocks.ts";
+import type { Action } from "../../flow/action-blocks.ts";
 import { applied, failedEffect, type Act } from "./ledger.ts";
 import type { ModuleHost } from "../modules/module-host.ts";
 

@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { handlerOf, isBuiltIn, isOnGitHub } from "../../flow/handlers.ts";
+import type { BlocksDue } from "../../flow/due.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
-import type { Settings } from "../../flow/settings.ts";
-import type { Action } from "./action-blocks.ts";
+import type { Action } from "../../flow/action-blocks.ts";
 import {
   FILE,
   GITHUB_COMMENT,
@@ -21,16 +21,11 @@ import type { GithubClient, GithubOutcome } from "../github/github.ts";
 import type { ModuleHost } from "../modules/module-host.ts";
 
 /** What there is to act with. */
-export type ActionSurroundings = {
+export type ActionSurroundings = Pick<BlocksDue, "settings" | "mayWrite" | "completes"> & {
   readonly run: string;
   readonly agent: string;
   readonly cwd: string;
   readonly args: JsonObject;
-  readonly settings: Pick<Settings, "actions" | "github">;
-  /** Whether the step may change anything: a step in `plan` mode may not. */
-  readonly mayWrite: boolean;
-  /** Whether the block stands in the answer of a closure that completed the run. */
-  readonly mayClose: boolean;
   /** Where a path really leads, if it may be written. */
   readonly writing: (path: string) => GroundPlace;
   /** Holds the working directory while a file in it is written. */
@@ -196,19 +191,20 @@ async function onIssue(
   const foreign = foreignIssue(issue, world);
   if (foreign !== null) return refuse(action, foreign);
   if (label !== undefined && !mayLabel(label, world.settings.github)) return refuse(action, strange(label));
-  if (what === "close" && !world.mayClose) return refuse(action, NOT_CLOSING);
+  if (what === "close" && !world.completes) return refuse(action, NOT_CLOSING);
   const { github } = world.settings;
   const closes = what === "close" && github.defaultClosureAction !== "label-only";
   const changes = what === "close" && github.defaultClosureAction !== "close" ? github.completion : NO_LABELS;
   const blocked = what === "blocked" ? own(github.labels, "blocked") : undefined;
   const added = new Set([label, blocked, ...changes.add].filter((name) => name !== undefined));
   const on = (part: string) => onGitHub(`${key}/${part}`, world);
-  const { closeAct, commentAct, labelAct, unlabelAct } = await import("./action-github.ts");
+  const { changeAct, commentAct } = await import("./action-github.ts");
+  const { adding, closing, removing } = await import("./issue.ts");
   const acts = [
     ...(body.trim() === "" ? [] : [commentAct("action:issue-action", on("comment"), issue, body)]),
-    ...[...added].map((name) => labelAct(on(`label ${name}`), issue, name)),
-    ...changes.remove.map((name) => unlabelAct(on(`unlabel ${name}`), issue, name)),
-    ...(closes ? [closeAct(on("close"), issue)] : []),
+    ...[...added].map((name) => changeAct(on(`label ${name}`), adding(issue, [name]))),
+    ...changes.remove.map((name) => changeAct(on(`unlabel ${name}`), removing(issue, name))),
+    ...(closes ? [changeAct(on("close"), closing(issue))] : []),
   ];
   return acts.length === 0
     ? refuse(action, `"${what}" without a body or a label does nothing`)

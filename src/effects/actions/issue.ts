@@ -2,7 +2,7 @@
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { isSameLabel, type Closing, type Labels } from "./closing.ts";
 import type { GithubClient, Issue, GithubOutcome } from "../github/github.ts";
-import { applied, failedEffect, type Act, type Done, type Ledger } from "./ledger.ts";
+import { applied, failedEffect, held, type Act, type Ledger } from "./ledger.ts";
 import { quoted } from "../git/words.ts";
 
 export type OnIssue = {
@@ -19,8 +19,9 @@ export type OnIssue = {
  * called again, and goes on where it stopped: what was done once is not done again, also if somebody has undone it.
  */
 export async function changeLabels(it: OnIssue, name: string, { add, remove }: Labels): Promise<boolean> {
-  if (add.length > 0 && !(await it.ledger.act(adding(it, name, add)))) return false;
-  for (const label of remove) if (!(await it.ledger.act(removing(it, name, label)))) return false;
+  if (add.length > 0 && !(await it.ledger.act(actOf(it, `${name}.add`, adding(it.issue, add))))) return false;
+  for (const label of remove)
+    if (!(await it.ledger.act(actOf(it, `${name}.remove ${label}`, removing(it.issue, label))))) return false;
   return true;
 }
 
@@ -34,7 +35,7 @@ export async function closeIssue(
   if (strange.length > 0 && !(await it.ledger.act(refusing(it, `${name}.strange`, unopened(strange)))))
     return false;
   if (!(await changeLabels(it, name, labels))) return false;
-  return action === "label-only" || (await it.ledger.act(closing(it, name)));
+  return action === "label-only" || (await it.ledger.act(actOf(it, `${name}.close`, closing(it.issue))));
 }
 
 /** Whether all that would be done to the issue can be done; if not, that is told before anything else is begun. */
@@ -49,63 +50,91 @@ export async function lookForGitHub(it: OnIssue): Promise<boolean> {
   });
 }
 
-function adding(it: OnIssue, name: string, labels: readonly string[]): Act {
+/** A change of an issue, whoever asks for it. */
+export type Change = {
+  readonly issue: number;
+  readonly kind: "label" | "close";
+  /** What is about to be done. */
+  readonly detail: string;
+  readonly isMade: (issue: Issue) => boolean;
+  /** What to say of it: it is so, it was done, it was not done. */
+  readonly is: string;
+  readonly done: string;
+  readonly not: string;
+  /** What comes after `gh issue`. */
+  readonly byHand: readonly string[];
+  /** `seen`: the issue as it is, if it was looked at. */
+  readonly make: (github: GithubClient, seen?: Issue) => Promise<GithubOutcome<unknown>>;
+};
+
+export function adding(issue: number, labels: readonly string[]): Change {
   const what = `the label${labels.length === 1 ? "" : "s"} ${listed(labels)}`;
-  const missing = ({ labels: has }: Issue) => labels.filter((label) => !includes(has, label));
+  const missing = (seen?: Issue) => labels.filter((label) => !includes(seen?.labels ?? [], label));
   return {
-    ...about(it, "label", `${name}.add`),
-    detail: `add ${what} to issue #${it.issue}`,
-    find: async () => await found(it, (issue) => missing(issue).length === 0, `has ${what}`),
-    perform: async () => {
-      const command = ["edit", it.issue, ...labels.flatMap((label) => ["--add-label", label])];
-      return await change(
-        it,
-        command,
-        `${what} ${were(labels)} not added to issue #${it.issue}`,
-        async (github, issue) => {
-          if (missing(issue).length === 0) return applied(`issue #${it.issue} had ${what} already`);
-          const added = await github.addLabels(it.issue, missing(issue));
-          return added.ok ? applied(`added ${what} to issue #${it.issue}`) : added;
-        },
-      );
-    },
+    issue,
+    kind: "label",
+    detail: `add ${what} to issue #${issue}`,
+    isMade: (seen) => missing(seen).length === 0,
+    is: `issue #${issue} has ${what}`,
+    done: `added ${what} to issue #${issue}`,
+    not: `${what} ${were(labels)} not added to issue #${issue}`,
+    byHand: ["edit", String(issue), ...labels.flatMap((label) => ["--add-label", label])],
+    make: async (github, seen) => await github.addLabels(issue, missing(seen)),
   };
 }
 
-function removing(it: OnIssue, name: string, label: string): Act {
+export function removing(issue: number, label: string): Change {
   const what = `the label ${listed([label])}`;
-  const isGone = ({ labels }: Issue) => !includes(labels, label);
   return {
-    ...about(it, "label", `${name}.remove ${label}`),
-    detail: `remove ${what} from issue #${it.issue}`,
-    find: async () => await found(it, isGone, `is without ${what}`),
-    perform: async () =>
-      await change(
-        it,
-        ["edit", it.issue, "--remove-label", label],
-        `${what} was not removed from issue #${it.issue}`,
-        async (github, issue) => {
-          if (isGone(issue)) return applied(`issue #${it.issue} was without ${what} already`);
-          const removed = await github.removeLabel(it.issue, label);
-          return removed.ok ? applied(`removed ${what} from issue #${it.issue}`) : removed;
-        },
-      ),
+    issue,
+    kind: "label",
+    detail: `remove ${what} from issue #${issue}`,
+    isMade: ({ labels }) => !includes(labels, label),
+    is: `issue #${issue} is without ${what}`,
+    done: `removed ${what} from issue #${issue}`,
+    not: `${what} was not removed from issue #${issue}`,
+    byHand: ["edit", String(issue), "--remove-label", label],
+    make: async (github) => await github.removeLabel(issue, label),
   };
 }
 
-function closing(it: OnIssue, name: string): Act {
-  const isClosed = ({ state }: Issue) => state === "closed";
+export function closing(issue: number): Change {
   return {
-    ...about(it, "close", `${name}.close`),
-    detail: `close issue #${it.issue}`,
-    find: async () => await found(it, isClosed, "is closed"),
-    perform: async () =>
-      await change(it, ["close", it.issue], `issue #${it.issue} was not closed`, async (github, issue) => {
-        // Somebody was faster: why they closed it is for them to say.
-        if (isClosed(issue)) return applied(`issue #${it.issue} was closed already`);
-        const closed = await github.closeIssue(it.issue);
-        return closed.ok ? applied(`closed issue #${it.issue}`) : closed;
-      }),
+    issue,
+    kind: "close",
+    detail: `close issue #${issue}`,
+    isMade: ({ state }) => state === "closed",
+    is: `issue #${issue} is closed`,
+    done: `closed issue #${issue}`,
+    not: `issue #${issue} was not closed`,
+    byHand: ["close", String(issue)],
+    make: async (github) => await github.closeIssue(issue),
+  };
+}
+
+/** Looks at the issue and does what is left to be done. Without GitHub it is for a person to do. */
+function actOf(it: OnIssue, key: string, change: Change): Act {
+  const { issue, kind, detail, isMade, is, done, not, byHand, make } = change;
+  return {
+    ...about(it, kind, key),
+    detail,
+    find: async () => {
+      const github = await it.github();
+      const seen = github.ok ? await github.value.issue(issue) : github;
+      return seen.ok && isMade(seen.value) ? is : null;
+    },
+    perform: async () => {
+      const github = await it.github();
+      if (!github.ok) {
+        const words = ["gh", "issue", ...byHand].map(quoted).join(" ");
+        return held(`${not}: ${github.why} By hand: cd ${quoted(it.home)} && ${words}`);
+      }
+      const seen = await github.value.issue(issue);
+      // A person was faster: why they closed it is for them to say.
+      if (seen.ok && isMade(seen.value)) return applied(`${is} already`);
+      const made = seen.ok ? await make(github.value, seen.value) : seen;
+      return made.ok ? applied(done) : failedEffect(`${not}: ${made.why}`);
+    },
   };
 }
 
@@ -129,33 +158,6 @@ function refusing(it: OnIssue, key: string, detail: string): Act {
 
 function about({ issue }: OnIssue, kind: string, key: string): Pick<Act, "kind" | "key" | "target"> {
   return { kind, key: `issue.${key}`, target: `issue #${issue}` };
-}
-
-/** Looks at the issue and does what is left to be done. Without GitHub it is for a person to do. */
-async function change(
-  it: OnIssue,
-  command: readonly (string | number)[],
-  not: string,
-  act: (github: GithubClient, issue: Issue) => Promise<Done | Extract<GithubOutcome<never>, { ok: false }>>,
-): Promise<Done> {
-  const github = await it.github();
-  if (!github.ok) {
-    const words = ["gh", "issue", ...command].map((word) => quoted(String(word))).join(" ");
-    return held(`${not}: ${github.why} By hand: cd ${quoted(it.home)} && ${words}`);
-  }
-  const issue = await github.value.issue(it.issue);
-  const done = issue.ok ? await act(github.value, issue.value) : issue;
-  return "ok" in done ? failedEffect(`${not}: ${done.why}`) : done;
-}
-
-async function found(it: OnIssue, isSo: (issue: Issue) => boolean, what: string): Promise<string | null> {
-  const github = await it.github();
-  const issue = github.ok ? await github.value.issue(it.issue) : github;
-  return issue.ok && isSo(issue.value) ? `issue #${it.issue} ${what}` : null;
-}
-
-function held(detail: string): Done {
-  return { state: "held", detail };
 }
 
 function includes(labels: readonly string[], label: string): boolean {

@@ -1,6 +1,6 @@
 /** What a visit knows of its attempts, and how the project's code is asked about them. */
 import type { AtVisit, Deed, Phase } from "../../flow/deed.ts";
-import type { Command, HookName } from "../../flow/event.ts";
+import type { StepCommand, HookName } from "../../flow/event.ts";
 import type { Step } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Lane, StageLane, State, Try } from "./state.ts";
@@ -52,7 +52,7 @@ export function runHook(here: Here, hook: HookName, otherwise: (here: Here) => S
 }
 
 /** The context, and what the hook is to judge. */
-export function hookCommand(here: Here, hook: HookName): Command {
+export function hookCommand(here: Here, hook: HookName): StepCommand {
   const { state, lane } = here;
   const { stage } = at(here);
   const { step, visit, answer } = lane;
@@ -80,7 +80,7 @@ export function lastTry({ tries }: StageLane, more: Partial<Try>): readonly Try[
 }
 
 /** The next command, after the pause that comes before the attempt with this number. */
-export function afterPause(here: Here, nth: number, next: Command): State {
+export function afterPause(here: Here, nth: number, next: StepCommand): State {
   const ms = pauseBefore(at(here).rules.backoff, nth);
   const { step, visit } = here.lane;
   return doNext(here, ms === 0 ? next : { type: "wait", step, visit, attempt: 1, ms, next });

@@ -2,7 +2,7 @@
  * What comes after an answer and before its effect: checks, of a label, of the stop rule, or of an attempt. A label that
  * fails is overturned and leads back to a step; an attempt that fails goes on in the same conversation.
  */
-import type { CheckResult, Command, Led, Say } from "../../flow/event.ts";
+import type { CheckResult, StepCommand, Led, Say } from "../../flow/event.ts";
 import type { Guard, Step, StepId } from "../../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../../flow/json.ts";
 import { follow, pendingAnswer, runChecks } from "./advance.ts";
@@ -168,7 +168,7 @@ function retry(here: Here, why: string, say: Say): State {
   const lane: Lane = { ...here.lane, turn, say: says, answer: null };
   const change = { since: turn - 1, tries: [...tries, next], completion: null };
   const { step, visit } = lane;
-  const again: Command = { type: "ask", step, visit, turn, attempt: 1, say: says };
+  const again: StepCommand = { type: "ask", step, visit, turn, attempt: 1, say: says };
   return afterPause(inPhase({ ...here, lane }, "act", change), tries.length, again);
 }
 

@@ -12,6 +12,7 @@ import { checked } from "./checking.ts";
 import { hooked } from "./hook.ts";
 import { gateChecked } from "./opening.ts";
 import { answeredBy, asked, cutOff, park, waiting } from "./people.ts";
+import { attended, withDue } from "./due.ts";
 import { EMPTY_STATE, withUsage, type State } from "./state.ts";
 import { bounded, openBudget, reopened, tell } from "./spend.ts";
 import { watched } from "./stuck.ts";
@@ -38,7 +39,15 @@ export function decide(flow: Prepared, state: State, event: Event): Decided {
 
 /** The state alone, for folds that nothing reads the deeds of: those cost nothing there. */
 export function stateAfter(flow: Prepared, state: State, event: Event, deeds: Deed[] | null = null): State {
-  const deciding: Deciding = { flow, deeds };
+  if (state.acts === undefined && event.type !== "run.started" && event.type !== "run.adopted")
+    return inside({ flow, deeds }, state, event);
+  const before = attended(state);
+  return withDue(flow, before, event, inside({ flow, deeds }, before, event));
+}
+
+/** Whatever is due outside. */
+function inside(deciding: Deciding, state: State, event: Event): State {
+  const { flow } = deciding;
   const after = next(deciding, state, event);
   if (after.lanes.length === 0 && after.verdict === null && after.halted.length > 0)
     return waiting(deciding, after);

@@ -1,5 +1,5 @@
 /** What comes before a conversation: the project's setup, and the gate, which may wait, ask a person or skip the visit. */
-import type { CheckResult, Command, Question } from "../../flow/event.ts";
+import type { CheckResult, StepCommand, Question } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
 import { questionId } from "../../flow/question.ts";
@@ -71,7 +71,14 @@ function unresolved(here: Here, outcome: "defer" | "block", reason: string): Sta
         text: `${why}\nGo on with the stage all the same, skip it, or let the run fail?`,
         choices: ["proceed", "skip", "fail"],
       };
-      const command: Command = { type: "question", step, visit, attempt: 1, question: asking, asked: false };
+      const command: StepCommand = {
+        type: "question",
+        step,
+        visit,
+        attempt: 1,
+        question: asking,
+        asked: false,
+      };
       return doNext(inPhase(here, "gate"), command);
     }
     case "retry-later": {
@@ -105,14 +112,14 @@ export function told(here: Here, answer: string | null): State {
   );
 }
 
-function regate(here: Here): Command {
+function regate(here: Here): StepCommand {
   const { gate } = at(here).rules;
   return here.flow.hooks === undefined && gate !== undefined
     ? gateCheck(here, gate)
     : hookCommand(here, "checkGate");
 }
 
-function gateCheck({ lane: { step, visit } }: Here, gate: string): Command {
+function gateCheck({ lane: { step, visit } }: Here, gate: string): StepCommand {
   return { type: "check", step, visit, attempt: 1, checks: [gate] };
 }
 

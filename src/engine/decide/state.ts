@@ -1,8 +1,20 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
+import type { Acts } from "./due.ts";
 import type { Last } from "../../flow/scene.ts";
 import type { Phase } from "../../flow/deed.ts";
+import type {
+  Call,
+  Command,
+  Entry,
+  Figure,
+  Led,
+  LimitName,
+  Reached,
+  Say,
+  StepCommand,
+  Usage,
+} from "../../flow/event.ts";
 import { countedUsage } from "../../flow/figure.ts";
-import type { Call, Command, Entry, Figure, Led, LimitName, Reached, Say, Usage } from "../../flow/event.ts";
 import type { Granted, Label, Limits, StepId, StepLimits } from "../../flow/flow.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
 import type { Verdict } from "../../flow/verdict.ts";
@@ -49,6 +61,8 @@ export type State = {
    * the flow: a resumed run goes on there.
    */
   readonly halted: readonly Lane[];
+  /** What `act` in `pending` is made of; absent: nothing can be due outside of this run. */
+  readonly acts?: Acts;
 };
 
 /** What may be spent, and what was. */
@@ -110,7 +124,7 @@ export type Lane = {
     /** Why the stop rule says that the run is over, if these checks pass. */
     readonly over?: string;
   } | null;
-  readonly command: Command;
+  readonly command: StepCommand;
   /** null: the step is not a stage. */
   readonly stage: StageLane | null;
 };

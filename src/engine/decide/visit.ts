@@ -1,6 +1,6 @@
 /** Transitions of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
 import type { AtVisit, ChecksRead, Deed, Phase } from "../../flow/deed.ts";
-import type { CheckResult, Command, Led, Say } from "../../flow/event.ts";
+import type { CheckResult, Led, Say, StepCommand } from "../../flow/event.ts";
 import type { Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import { messages } from "./messages.ts";
@@ -89,7 +89,7 @@ function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): Sta
 }
 
 /** What a stage begins with: its code, its gate, or the model. */
-function opening(flow: Flow, step: Step, visit: number, stage: StageLane, say: readonly Say[]): Command {
+function opening(flow: Flow, step: Step, visit: number, stage: StageLane, say: readonly Say[]): StepCommand {
   const at = { step: step.id, visit, attempt: 1 };
   if (flow.hooks !== undefined) return { type: "hook", ...at, hook: "setup", input: stage.ctx };
   const gate = step.stage?.gate;
@@ -112,7 +112,7 @@ export function askAgain(state: State, lane: Lane): State {
   return replaceLane(state, { ...lane, command: { type: "ask", step, visit, turn, attempt: 1, say } });
 }
 
-export function doNext(here: Here, command: Command): State {
+export function doNext(here: Here, command: StepCommand): State {
   return replaceLane(here.state, { ...here.lane, command });
 }
 
@@ -259,7 +259,7 @@ export function withLanes(state: State, lanes: readonly Lane[], settled: Led | n
   return { ...state, lanes, pending: lanes.map(commandOf), settled };
 }
 
-function commandOf(lane: Lane): Command {
+function commandOf(lane: Lane): StepCommand {
   return lane.command;
 }
 
@@ -270,7 +270,6 @@ function isSame(a: Lane, b: Pick<Lane, "step" | "visit">): boolean {
 /** A wait that was under way is not begun anew: the time since then has waited for it. */
 export function attemptAgain(lane: Lane): Lane {
   const { command, step, visit, turn, say } = lane;
-  if (command.type === "end") return lane;
   if (command.type === "wait")
     return { ...lane, command: command.next ?? { type: "ask", step, visit, turn, attempt: 1, say } };
   return { ...lane, command: { ...command, attempt: command.attempt + 1 } };

@@ -4,10 +4,11 @@
  */
 import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
 import type { Deed } from "../../flow/deed.ts";
-import type { Command, EffectEvent, Entry, Event } from "../../flow/event.ts";
+import type { Entry, Event, StepCommand } from "../../flow/event.ts";
 import { flowFrom } from "../../flow/adopted.ts";
 import type { Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
+import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
 import { exhausted } from "../decide/spend.ts";
 import type { Ports, RunHandle } from "../ports.ts";
@@ -35,11 +36,6 @@ export type Drive = {
   readonly wishes?: { readonly pause: AbortSignal; readonly stop: AbortSignal };
   /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
   readonly recall?: Hear;
-  /**
-   * What is due outside as the run stands, done before anything else is: before the first step, between steps, and before
-   * the end is recorded. false: it could not be done, and the run has to wait there until it is resumed.
-   */
-  readonly attend?: (state: State, record: (event: EffectEvent) => Promise<void>) => Promise<boolean>;
   /** Called after each append, with the state it led to. Must not throw. */
   readonly observe?: Hear;
   /** Whether `recall` and `observe` are given the deeds that led to the state; else they get none, which is faster. */
@@ -132,7 +128,7 @@ async function driveOn(
   stopped: () => Limited | null = () => null,
 ): Promise<State> {
   const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes } = options;
-  const { attend, recall, observe, wantsDeeds = false } = options;
+  const { recall, observe, wantsDeeds = false } = options;
   const pause = wishes?.pause;
   const talk = createTalk(ports);
   let flow = began;
@@ -151,7 +147,7 @@ async function driveOn(
 
   /**
    * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
-   * or something may be due before.
+   * or something is due before.
    */
   const stage = (event: Event, alone = true): Staged => {
     const deeds: Deed[] | null = wantsDeeds ? [] : null;
@@ -161,8 +157,7 @@ async function driveOn(
     const made = entryOf(seq + 1, at, event, next);
     const entry = moved === 0 ? made : { ...made, moved };
     const first = next.pending[0];
-    if (first?.type !== "end" || !alone || attend !== undefined)
-      return { entries: [entry], next, after: next, deeds };
+    if (first?.type !== "end" || !alone) return { entries: [entry], next, after: next, deeds };
     const ended: Event = { type: "run.ended", verdict: first.verdict };
     return {
       entries: [entry, { seq: seq + 2, at, event: ended }],
@@ -198,12 +193,16 @@ async function driveOn(
     observe?.(first, state, deeds);
   }
   while (state.pending.length > 0 && !signal.aborted && !isPausing()) {
-    if (attend !== undefined && !(await attend(state, commit))) break;
+    const due = state.pending[0];
+    if (due?.type === "act") {
+      if (ports.act !== undefined && !(await ports.act(due, commit))) break;
+      state = attended(state);
+    }
     const only = state.pending[0];
     if (state.pending.length > 1) await driveSiblings();
     else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
     else {
-      const command = only as Doable;
+      const command = only as StepCommand;
       const event = await act(flow, state, command, ports, talk, signalFor(command, signal));
       if (isCutOff(command) && !isWhole(event)) {
         await commitCut(event);
@@ -215,8 +214,8 @@ async function driveOn(
     }
   }
   const limited = signal.aborted && state.verdict === null ? stopped() : null;
-  if (limited !== null) await commit(limited);
-  else if (!signal.aborted && isPausing()) await endPaused();
+  if (limited !== null) await endWith(limited);
+  else if (!signal.aborted && isPausing()) await endWith({ type: "run.paused" }, false);
   else if (signal.aborted && state.verdict === null) await recordStop();
   return state;
 
@@ -241,17 +240,18 @@ async function driveOn(
     return pause?.aborted === true && (state.verdict === null || state.verdict.outcome === "waiting");
   }
 
-  async function endPaused(): Promise<void> {
-    await commit({ type: "run.paused" }, false);
-    const { verdict } = state;
-    if (verdict !== null) await commit({ type: "run.ended", verdict });
+  /** What is due outside stays due: the run goes on when it is resumed. */
+  async function endWith(event: Event, alone = true): Promise<void> {
+    await commit(event, alone);
+    const { verdict, pending } = state;
+    if (verdict !== null && pending.length > 0) await commit({ type: "run.ended", verdict });
   }
 
-  function signalFor({ type }: Doable, stop: AbortSignal): AbortSignal {
+  function signalFor({ type }: StepCommand, stop: AbortSignal): AbortSignal {
     return pause !== undefined && isIdle(type) ? AbortSignal.any([stop, pause]) : stop;
   }
 
-  function isCutOff({ type }: Doable): boolean {
+  function isCutOff({ type }: StepCommand): boolean {
     return signal.aborted || (pause?.aborted === true && isIdle(type));
   }
 
@@ -259,9 +259,12 @@ async function driveOn(
   async function driveSiblings(): Promise<void> {
     const running = new Map<string, Running>();
     try {
-      while (state.pending.length > 1 || running.size > 0) {
+      for (;;) {
+        // What becomes due on the way is done when they have come to rest.
+        const pending = besidesAct(state);
+        if (pending.length <= 1 && running.size === 0) return;
         const wanted = new Map(
-          (state.pending as readonly Doable[]).map((command) => [keyOf(command), command]),
+          (pending as readonly StepCommand[]).map((command) => [keyOf(command), command]),
         );
         const given = [...running].filter(([key]) => state.verdict !== null || !wanted.has(key));
         await giveUp(running, given);
@@ -279,7 +282,7 @@ async function driveOn(
     }
   }
 
-  function begin(key: string, command: Doable): Running {
+  function begin(key: string, command: StepCommand): Running {
     const stop = new AbortController();
     const both = signalFor(command, AbortSignal.any([signal, stop.signal]));
     const done = act(flow, state, command, ports, talk, both).then((event) => ({ key, event, command }));
@@ -317,19 +320,18 @@ const GRACE_MS = 5000;
 
 type Running = {
   readonly stop: AbortController;
-  readonly done: Promise<{ readonly key: string; readonly event: Event; readonly command: Doable }>;
+  readonly done: Promise<{ readonly key: string; readonly event: Event; readonly command: StepCommand }>;
 };
 
-function keyOf({ step, visit }: Doable): string {
+function keyOf({ step, visit }: StepCommand): string {
   return `${step}@${visit}`;
 }
 
 /** Waiting is nothing that has to be finished: a question is open just the same when the run goes on. */
-function isIdle(type: Doable["type"]): boolean {
+function isIdle(type: StepCommand["type"]): boolean {
   return type === "question" || type === "wait";
 }
 
-type Doable = Exclude<Command, { type: "end" }>;
 type Staged = {
   readonly entries: readonly Entry[];
   readonly next: State;

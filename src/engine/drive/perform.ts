@@ -2,7 +2,7 @@
 import type {
   Answerer,
   CheckResult,
-  Command,
+  StepCommand,
   Event,
   Figure,
   Judged,
@@ -23,12 +23,10 @@ import { outsideOf } from "../decide/stop.ts";
 import { callInStage, hook, initTrouble } from "./perform-stage.ts";
 import { sayAll, type Talk } from "./talk.ts";
 
-type Doable = Exclude<Command, { type: "end" }>;
-
 export function perform(
   flow: Flow,
   state: State,
-  command: Doable,
+  command: StepCommand,
   ports: Ports,
   talk: Talk,
   signal: AbortSignal,
@@ -58,7 +56,7 @@ async function ask(
   flow: Flow,
   state: State,
   step: Step,
-  command: Command & { type: "ask" },
+  command: StepCommand & { type: "ask" },
   ports: Ports,
   talk: Talk,
   signal: AbortSignal,
@@ -129,7 +127,7 @@ const NO_COUNT: readonly Figure[] = ["tokens"];
 const NO_FIGURE: readonly Figure[] = ["tokens", "costUsd"];
 
 function answered(
-  { step, visit, turn }: Pick<Command & { type: "ask" }, "step" | "visit" | "turn">,
+  { step, visit, turn }: Pick<StepCommand & { type: "ask" }, "step" | "visit" | "turn">,
   reply: Reply,
 ): Event {
   return { type: "step.answered", step, visit, turn, reply };
@@ -138,7 +136,7 @@ function answered(
 async function call(
   state: State,
   step: Step,
-  command: Command & { type: "call" },
+  command: StepCommand & { type: "call" },
   ports: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
@@ -160,7 +158,7 @@ async function check(
   flow: Flow,
   state: State,
   step: Step,
-  { visit, checks }: Command & { type: "check" },
+  { visit, checks }: StepCommand & { type: "check" },
   ports: Ports,
   talk: Talk,
   signal: AbortSignal,
@@ -180,7 +178,7 @@ async function check(
 async function look(
   flow: Flow,
   state: State,
-  { step, visit }: Command & { type: "look" },
+  { step, visit }: StepCommand & { type: "look" },
   ports: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
@@ -201,7 +199,7 @@ async function look(
 }
 
 async function wait(
-  { step, visit, ms }: Command & { type: "wait" },
+  { step, visit, ms }: StepCommand & { type: "wait" },
   { clock }: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
@@ -228,7 +226,7 @@ function toRequest(
   flow: Flow,
   state: State,
   step: Step,
-  command: Command & { type: "ask" },
+  command: StepCommand & { type: "ask" },
   ports: Ports,
   messages: readonly Message[],
   ofStage: string | undefined,
@@ -285,7 +283,7 @@ function toRunRequest(
 }
 
 /** Responses that this visit may still have, and the run; each try of a stage has its own. */
-function turnsLeft(state: State, step: Step, { visit, turn }: Command & { type: "ask" }): number {
+function turnsLeft(state: State, step: Step, { visit, turn }: StepCommand & { type: "ask" }): number {
   const lane = state.lanes.find((other) => other.step === step.id && other.visit === visit);
   const ofVisit = step.turns - turn + 1 + (lane?.stage?.since ?? 0);
   return lane === undefined ? ofVisit : Math.min(ofVisit, turnsWithin(state, lane));

@@ -1,15 +1,15 @@
 /** Looking at recorded runs. */
 import { RunnerError, type Journal, type RunRow, type WhichRuns } from "../../engine/ports.ts";
-import { isSideNote } from "../../story/report.ts";
 import { prepare, type Prepared, type PreparedFlows } from "../../engine/schema/prepared.ts";
 import { addUsage, EMPTY_STATE } from "../../engine/decide/state.ts";
 import { usageIn } from "../../story/tally.ts";
+import { effectOf } from "../../flow/due.ts";
 import type { Entry } from "../../flow/event.ts";
 import { adoptions } from "../../flow/adopted.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import type { LogLine } from "../../tell/log-line.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
-import { BEGIN_FAILED, FINALIZE_FAILED, isBeginning, type Result } from "../result.ts";
+import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../result.ts";
 import { EntryDamaged } from "../../journal/errors.ts";
 import type { Why } from "./why.ts";
 
@@ -322,10 +322,12 @@ export function summarise(row: RunRow): RunSummary {
 
 /** Something that was to come before, or to follow, has failed: the run waits for it. */
 function undelivered({ last, owned }: RunRow): Verdict | null {
-  if (last?.event.type !== "effect.failed" || owned || isSideNote(last.event.key)) return null;
-  const { key, detail } = last.event;
-  const code = isBeginning(key) ? BEGIN_FAILED : FINALIZE_FAILED;
-  return { outcome: "failed", code, reason: detail, step: null };
+  if (last?.event.type !== "effect.failed" || owned) return null;
+  const of = effectOf(last.event);
+  // The run goes on without what an answer asked for.
+  if (typeof of === "object") return null;
+  const code = of === "begin" ? BEGIN_FAILED : FINALIZE_FAILED;
+  return { outcome: "failed", code, reason: last.event.detail, step: null };
 }
 
 function stepOf(entry: Entry | null): string | null {

@@ -141,7 +141,7 @@ export function momentOf(happened: Happened): WhyMoment {
 // What was asked.
 
 function askedOf(flow: Flow, step: Step, { command, say }: Lane, { before, heard }: Happened): WhyAsked {
-  const attempt = command.type === "end" ? 1 : command.attempt;
+  const { attempt } = command;
   if (step.by.kind === "command") {
     const filled = fillIn(step.by, before.args);
     return { by: "command", attempt, argv: filled.kind === "resolved" ? filled.command : null };

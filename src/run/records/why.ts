@@ -1,7 +1,7 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
 import type { Prepared, PreparedFlows } from "../../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
-import type { Command, Entry, Led } from "../../flow/event.ts";
+import type { StepCommand, Entry, Led } from "../../flow/event.ts";
 import type { Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import type { Verdict } from "../../flow/verdict.ts";
 import { own } from "../../flow/json.ts";
@@ -33,7 +33,7 @@ export type Why = {
   readonly moments: readonly WhyMoment[];
   readonly decision: Led | null;
   /** What is to be done next, where nothing is decided. */
-  readonly pending: { readonly command: Command; readonly told: readonly WhyTold[] } | null;
+  readonly pending: { readonly command: StepCommand; readonly told: readonly WhyTold[] } | null;
   /** How the run ended, if it ended here. */
   readonly ended: Verdict | null;
   /** Whether the agent has its schemas and validations shown. */

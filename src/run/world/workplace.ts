@@ -2,6 +2,7 @@
 import { existsSync, lstatSync } from "node:fs";
 import { dirname, isAbsolute, normalize, resolve } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
+import { decidedEnd } from "../../engine/decide/due.ts";
 import type { State } from "../../engine/decide/state.ts";
 import type { Worktree } from "../../flow/event.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
@@ -119,7 +120,7 @@ export async function restorePlace(
   state: State,
   options: DriveOptions,
 ): Promise<readonly string[]> {
-  if (state.pending[0]?.type === "end") return [];
+  if (decidedEnd(state) !== null) return [];
   const { continueWorktree } = await import("./worktree.ts");
   const notify = (text: string) => options.notify?.(text);
   return await continueWorktree(flow, { ...about, notify }, surroundings(options));

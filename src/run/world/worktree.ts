@@ -2,17 +2,12 @@
 import { resolve } from "node:path";
 import { waitingText } from "../../effects/git/checkout.ts";
 import { createGit, waitForGit, type Git, type GitOptions } from "../../effects/git/git.ts";
-import { finalize } from "../../effects/git/finalize.ts";
-import type { Ledger } from "../../effects/actions/ledger.ts";
 import { runProcess, type RunProcess } from "../../effects/process/process.ts";
-import type { Proposing } from "../../effects/actions/pull.ts";
 import { planWorktree, type Plan } from "../../effects/git/worktree-plan.ts";
 import { makeWorktree, restoreWorktree } from "../../effects/git/worktree.ts";
 import { ownerOf } from "../../effects/git/worktree-records.ts";
 import { removeWorktree } from "../../effects/git/worktree-remove.ts";
-import type { Drive } from "../../engine/drive/drive.ts";
 import { RunnerError } from "../../engine/ports.ts";
-import type { State } from "../../engine/decide/state.ts";
 import type { Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { Finalize } from "../../flow/settings.ts";
@@ -52,7 +47,7 @@ export function gitFor(
   return createGit({ env, programs, exec: inside, outside: runProcess, signal, ...more });
 }
 
-function placesOf({ home, path }: Worktree): readonly string[] {
+export function placesOf({ home, path }: Worktree): readonly string[] {
   return [home, path];
 }
 
@@ -122,31 +117,4 @@ export async function continueWorktree(
   const git = gitFor(around, [cwd, ...placesOf(worktree)], { run });
   const { copy = [] } = flow.settings.worktree;
   return await restoreWorktree(git, worktree, { run, cwd, copy }, isBegun);
-}
-
-export type Ending = WorktreeSurroundings & {
-  readonly flow: Flow;
-  readonly worktree: Worktree;
-  readonly run: string;
-  /** How git is started over files that confined commands have written. */
-  readonly inside?: RunProcess;
-  readonly ledgerFor: (record: Parameters<NonNullable<Drive["attend"]>>[1]) => Ledger;
-  readonly proposing: (state: State) => Proposing;
-  readonly notify: (text: string) => void;
-};
-
-/** What is due when the run is complete: then its end is all that is pending. */
-export function finalizing(ending: Ending): NonNullable<Drive["attend"]> {
-  const { flow, worktree, run, ledgerFor } = ending;
-  const { agent, settings } = flow;
-  const about = { worktree, copy: settings.worktree.copy ?? [], run, agent };
-  return async (state, record) => {
-    const [next] = state.pending;
-    if (next?.type !== "end" || next.verdict.outcome !== "completed") return true;
-    const inside = ending.inside && { inside: ending.inside };
-    const git = gitFor(ending, placesOf(worktree), { run, ...inside });
-    const { notify: onWait, signal } = ending;
-    const how = { git, ledger: ledgerFor(record), proposing: ending.proposing(state), onWait, signal };
-    return await finalize({ ...about, ...how });
-  };
 }

@@ -2,9 +2,9 @@
  * Action blocks in what a model said: fences that stand for themselves in its message, each around one JSON object. Pure,
  * in one pass over the text, and without an exception for any text: whatever is wrong with a block is told.
  */
-import { fencesIn, type Fence } from "../../flow/text/fences.ts";
-import { FORBIDDEN_NAMES, isObject, own, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
-import type { Actions } from "../../flow/settings.ts";
+import { fencesIn, type Fence } from "./text/fences.ts";
+import { FORBIDDEN_NAMES, isObject, own, sameJson, type Json, type JsonObject } from "./json.ts";
+import type { Actions } from "./settings.ts";
 
 export type Action = {
   readonly type: string;

@@ -1,8 +1,8 @@
 /** Action blocks in what a model said: which are taken, which are refused and why, and that no text breaks the reading. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { BLOCK_CAPS, blocksIn, type Block } from "../../../src/effects/actions/action-blocks.ts";
-import type { JsonObject } from "../../../src/flow/json.ts";
+import { BLOCK_CAPS, blocksIn, type Block } from "../../src/flow/action-blocks.ts";
+import type { JsonObject } from "../../src/flow/json.ts";
 
 const SETTINGS = { types: ["note", "issue-action"], outputFormat: "json" } as const;
 const NOTE = '{"type":"note","content":"hi"}';
