@@ -25,9 +25,9 @@ import type {
 import type { Check, Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import type { Compose } from "../flow/scene.ts";
-import type { Outside } from "./decide/stop.ts";
+import type { OutsideRule } from "./decide/stop.ts";
 
-export type { Outside } from "./decide/stop.ts";
+export type { OutsideRule } from "./decide/stop.ts";
 
 /** Everything a run touches. */
 export type Ports = {
@@ -40,7 +40,7 @@ export type Ports = {
   /** Absent: the project has no code for its stages. */
   readonly hooks?: Hooks;
   /** Absent: nothing is done outside, whatever is due there. */
-  readonly act?: Act;
+  readonly act?: ActPort;
   readonly person: Person;
   readonly compose: Compose;
   readonly clock: Clock;
@@ -234,14 +234,14 @@ export type Shell = {
  * Does what is due outside, recording each effect before and after. false: something could not be done, and the run waits
  * there until it is resumed. What was done before is not done again.
  */
-export type Act = (
+export type ActPort = (
   command: Command & { readonly type: "act" },
   record: (event: EffectEvent) => Promise<void>,
 ) => Promise<boolean>;
 
 /** Looks at what is outside of a run, for its stop rule. What cannot be looked up is not met, and says why. */
 export type Watch = {
-  readonly look: (rule: Outside, glance: Glance, signal: AbortSignal) => Promise<Sight>;
+  readonly look: (rule: OutsideRule, glance: Glance, signal: AbortSignal) => Promise<Sight>;
   readonly close?: () => Promise<void>;
 };
 

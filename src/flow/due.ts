@@ -14,15 +14,15 @@ export type Due =
       /** What the model ended the run with. */
       readonly answer: JsonObject | null;
       /** The issue of the run, where it may be closed, and the answer that decides about it. */
-      readonly closing: Closing | null;
+      readonly closing: IssueClosing | null;
     }
   /** What becomes of the issue when the run is complete. */
-  | ({ readonly kind: "close" } & Closing)
+  | ({ readonly kind: "close" } & IssueClosing)
   /** The labels of the issue when the run has failed for good. */
   | { readonly kind: "blocked"; readonly issue: number };
 
 /** `answer`: what a closure ended the run with; null: the agent file alone decides. */
-export type Closing = { readonly issue: number; readonly answer: JsonObject | null };
+export type IssueClosing = { readonly issue: number; readonly answer: JsonObject | null };
 
 /** The action blocks of a settled visit, with the settings that held then. */
 export type BlocksDue = {

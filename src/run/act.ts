@@ -3,7 +3,7 @@ import { beginningLabels, blockedLabels, closingOf } from "../effects/actions/cl
 import { changeLabels, closeIssue, lookForGitHub } from "../effects/actions/issue.ts";
 import { createLedger, type Ledger } from "../effects/actions/ledger.ts";
 import { finalize } from "../effects/git/finalize.ts";
-import type { Act } from "../engine/ports.ts";
+import type { ActPort } from "../engine/ports.ts";
 import type { Report } from "../story/report.ts";
 import type { Due } from "../flow/due.ts";
 import type { EffectEvent, Worktree } from "../flow/event.ts";
@@ -11,12 +11,12 @@ import type { JsonObject } from "../flow/json.ts";
 import type { Blocks } from "./act-blocks.ts";
 import type { Driven } from "./drive-run.ts";
 import { githubFor } from "./world/github.ts";
-import { gitFor, placesOf, type WorktreeSurroundings } from "./world/worktree.ts";
+import { gitFor, worktreePlaces, type WorktreeSurroundings } from "./world/worktree.ts";
 
 /** The run, and what it has recorded so far. */
 export type Outside = Driven & WorktreeSurroundings & { readonly report: Pick<Report, "effects" | "dryRun"> };
 
-export type Acting = { readonly act: Act; readonly close: () => Promise<void> };
+export type Acting = { readonly act: ActPort; readonly close: () => Promise<void> };
 
 export function createActing(outside: Outside): Acting {
   const { run, flow, worktree, around, options, report, redactor, signal } = outside;
@@ -41,7 +41,7 @@ export function createActing(outside: Outside): Acting {
     close: async () => await (await blocks)?.close(),
   };
 
-  async function perform(due: Due, args: JsonObject, record: Parameters<Act>[1]): Promise<boolean> {
+  async function perform(due: Due, args: JsonObject, record: Parameters<ActPort>[1]): Promise<boolean> {
     if (due.kind === "blocks") return await (await (blocks ??= openBlocks())).carryOut(due, args, record);
     const { dryRun } = report;
     const ledger = createLedger({ past: effects, record, dryRun, signal });
@@ -74,7 +74,7 @@ export function createActing(outside: Outside): Acting {
     };
     // The run's own trees are git's to look at where the run's commands were: in its sandbox.
     const inside = around.git?.([tree.path, tree.home]);
-    const git = gitFor(outside, placesOf(tree), { run, ...(inside !== undefined && { inside }) });
+    const git = gitFor(outside, worktreePlaces(tree), { run, ...(inside !== undefined && { inside }) });
     const onWait = (text: string) => options.notify?.(text);
     const about = { worktree: tree, copy: flow.settings.worktree.copy ?? [], run, agent: flow.agent };
     return await finalize({ ...about, git, ledger, proposing, onWait, signal });

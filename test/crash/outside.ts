@@ -5,7 +5,7 @@
 import { createScripted } from "../../src/backends/scripted/scripted.ts";
 import type { ScriptReply } from "../../src/backends/scripted/script.ts";
 import { createLedger } from "../../src/effects/actions/ledger.ts";
-import type { Act, Ports, TurnResult } from "../../src/engine/ports.ts";
+import type { ActPort, Ports, TurnResult } from "../../src/engine/ports.ts";
 import { addEntry, createReport } from "../../src/story/report.ts";
 import { outsideOf } from "../../src/engine/decide/stop.ts";
 import type { Entry, Event, Reply } from "../../src/flow/event.ts";
@@ -69,7 +69,7 @@ export function outsideFor(
 
   const checked = of(recorded, "step.checked").flatMap((event) => event.results);
 
-  const act: Act = async (_due, record) => {
+  const act: ActPort = async (_due, record) => {
     const report = createReport();
     for (const entry of committed()) addEntry(report, entry);
     const ledger = createLedger({ past: report.effects, record, dryRun: false, signal: never });

@@ -5,7 +5,7 @@ import { stateAfter } from "../../src/engine/decide/decide.ts";
 import { attended } from "../../src/engine/decide/due.ts";
 import { fold } from "../../src/engine/drive/drive.ts";
 import { prepare } from "../../src/engine/schema/prepared.ts";
-import type { Act, Backend } from "../../src/engine/ports.ts";
+import type { ActPort, Backend } from "../../src/engine/ports.ts";
 import { EMPTY_STATE, type State } from "../../src/engine/decide/state.ts";
 import type { EffectOf } from "../../src/flow/due.ts";
 import type { Entry } from "../../src/flow/event.ts";
@@ -35,18 +35,18 @@ const noting = (action: string) => ({
 const model = [say("handoff"), say("closing")];
 
 /** Names of what is due, as `blocks initial.a@1`. */
-const namesIn = (due: Parameters<Act>[0]["due"]) =>
+const namesIn = (due: Parameters<ActPort>[0]["due"]) =>
   due.map((one) =>
     one.kind === "blocks" ? `blocks ${one.step}@${one.visit}${one.last ? " last" : ""}` : one.kind,
   );
-const listening = (heard: string[], isDone: (names: readonly string[]) => boolean = () => true): Act => {
+const listening = (heard: string[], isDone: (names: readonly string[]) => boolean = () => true): ActPort => {
   return async ({ due }) => {
     heard.push(namesIn(due).join(", "));
     return isDone(namesIn(due));
   };
 };
 const closing =
-  (done: boolean): Act =>
+  (done: boolean): ActPort =>
   async ({ due }, record) => {
     const names = namesIn(due);
     if (!names.includes("close")) return true;
@@ -193,7 +193,7 @@ test("what failed on GitHub is due again after the next step, and nothing else i
   for (const { kind, how, of, due } of cases) {
     let isFirst = true;
     const heard: string[] = [];
-    const act: Act = async (command, record) => {
+    const act: ActPort = async (command, record) => {
       heard.push(...namesIn(command.due));
       if (!isFirst) return true;
       isFirst = false;
@@ -269,7 +269,7 @@ test("a run whose time is up ends although something is due, and goes on when it
       return { kind: "fault", fault: { kind: "other", message: "stopped" } };
     },
   };
-  const act: Act = async ({ due }, record) => {
+  const act: ActPort = async ({ due }, record) => {
     const about = { key: "action/initial.a@1/0", detail: "", of: { step: "initial.a", visit: 1 } };
     if (due.length === 0 || turns > 1) return true;
     await record({ type: "effect.intended", kind: "action:github-comment", ...about });

@@ -1,6 +1,6 @@
 /** The acts of blocks on GitHub. Comments and issues carry the key of their act unseen, and are looked for before they are repeated. */
 import { shownInLine } from "../../flow/text/harmless.ts";
-import type { Change } from "./issue.ts";
+import type { IssueChange } from "./issue.ts";
 import type { FailureKind, GithubClient, NewIssue, GithubOutcome } from "../github/github.ts";
 import { quietText, type Own } from "../github/github-outgoing.ts";
 import { applied, failedEffect, type Act, type Done } from "./ledger.ts";
@@ -112,7 +112,7 @@ export function issueAct(on: OnGitHub, issue: NewIssue): Act {
 }
 
 /** Closing is due when the work is where it was to go. */
-export function changeAct(on: OnGitHub, { issue, kind, detail, isMade, is, make }: Change): Act {
+export function changeAct(on: OnGitHub, { issue, kind, detail, isMade, is, make }: IssueChange): Act {
   const changing = act(
     "action:issue-action",
     on,

@@ -50,8 +50,8 @@ export async function lookForGitHub(it: OnIssue): Promise<boolean> {
   });
 }
 
-/** A change of an issue, whoever asks for it. */
-export type Change = {
+/** A change of an issue, for every part that asks for one. */
+export type IssueChange = {
   readonly issue: number;
   readonly kind: "label" | "close";
   /** What is about to be done. */
@@ -67,7 +67,7 @@ export type Change = {
   readonly make: (github: GithubClient, seen?: Issue) => Promise<GithubOutcome<unknown>>;
 };
 
-export function adding(issue: number, labels: readonly string[]): Change {
+export function adding(issue: number, labels: readonly string[]): IssueChange {
   const what = `the label${labels.length === 1 ? "" : "s"} ${listed(labels)}`;
   const missing = (seen?: Issue) => labels.filter((label) => !includes(seen?.labels ?? [], label));
   return {
@@ -83,7 +83,7 @@ export function adding(issue: number, labels: readonly string[]): Change {
   };
 }
 
-export function removing(issue: number, label: string): Change {
+export function removing(issue: number, label: string): IssueChange {
   const what = `the label ${listed([label])}`;
   return {
     issue,
@@ -98,7 +98,7 @@ export function removing(issue: number, label: string): Change {
   };
 }
 
-export function closing(issue: number): Change {
+export function closing(issue: number): IssueChange {
   return {
     issue,
     kind: "close",
@@ -113,7 +113,7 @@ export function closing(issue: number): Change {
 }
 
 /** Looks at the issue and does what is left to be done. Without GitHub it is for a person to do. */
-function actOf(it: OnIssue, key: string, change: Change): Act {
+function actOf(it: OnIssue, key: string, change: IssueChange): Act {
   const { issue, kind, detail, isMade, is, done, not, byHand, make } = change;
   return {
     ...about(it, kind, key),

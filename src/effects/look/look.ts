@@ -1,6 +1,6 @@
 /** Looking at what is outside of a run: whether a file, an address, GitHub or a module of the project says that it is done. */
 import { join } from "node:path";
-import type { Outside, Watch } from "../../engine/ports.ts";
+import type { OutsideRule, Watch } from "../../engine/ports.ts";
 import type { Sight } from "../../flow/event.ts";
 import type { Resource } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
@@ -55,7 +55,7 @@ export function createWatch(options: WatchOptions): Watch {
   };
 }
 
-type ModuleRule = Extract<Outside, { kind: "module" }>;
+type ModuleRule = Extract<OutsideRule, { kind: "module" }>;
 
 async function openHost(
   file: string,

@@ -1,5 +1,5 @@
 /** Asking a module of the project whether the run is over. */
-import type { Glance, Outside } from "../../engine/ports.ts";
+import type { Glance, OutsideRule } from "../../engine/ports.ts";
 import type { Sight } from "../../flow/event.ts";
 import { isObject, type Json } from "../../flow/json.ts";
 import type { ModuleHost } from "./module-host.ts";
@@ -33,7 +33,7 @@ export const VERDICT_ADAPTER = String.raw`(module) => {
 /** A module that fails says nothing, so the run is not over; what went wrong is what was seen. */
 export async function askModule(
   host: ModuleHost,
-  { module, config }: Extract<Outside, { kind: "module" }>,
+  { module, config }: Extract<OutsideRule, { kind: "module" }>,
   agent: string,
   glance: Glance,
   signal: AbortSignal,

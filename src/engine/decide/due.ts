@@ -1,6 +1,6 @@
 /** What is due outside, folded: what settled visits ask for in action blocks, and what becomes of the issue and the branch. */
 import { blocksIn } from "../../flow/action-blocks.ts";
-import { effectOf, isRepeatable, type BlocksDue, type Closing, type Due } from "../../flow/due.ts";
+import { effectOf, isRepeatable, type BlocksDue, type IssueClosing, type Due } from "../../flow/due.ts";
 import type { Command, EffectEvent, Event, Led } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
@@ -170,7 +170,7 @@ function dueIn(flow: Flow, state: State, { asked, begun, hasWorktree }: Acts): r
   const end = decidedEnd(state);
   if (end === null) return issue === null || begun ? blocks : [...blocks, { kind: "begin", issue }];
   const isComplete = end.outcome === "completed";
-  const closing: Closing | null = issue === null ? null : { issue, answer: closingAnswer(flow, state) };
+  const closing: IssueClosing | null = issue === null ? null : { issue, answer: closingAnswer(flow, state) };
   const due: Due[] = [...blocks];
   if (isComplete && hasWorktree) due.push({ kind: "publish", answer: state.last?.payload ?? null, closing });
   // A run that waits for a person, or can go on once a problem has passed, has not ended.

@@ -16,7 +16,7 @@ export function standing(flow: Flow, facts: StopFacts): Standing {
 }
 
 /** The parts of a rule that only a look outside can tell, in the order in which it names them. */
-export function outsideOf(rule: StopRule): readonly Outside[] {
+export function outsideOf(rule: StopRule): readonly OutsideRule[] {
   const known = outsides.get(rule);
   if (known !== undefined) return known;
   const found = partsOf(rule).filter((part) => part.kind === "state" || part.kind === "module");
@@ -24,9 +24,9 @@ export function outsideOf(rule: StopRule): readonly Outside[] {
   return found;
 }
 
-const outsides = new WeakMap<StopRule, readonly Outside[]>();
+const outsides = new WeakMap<StopRule, readonly OutsideRule[]>();
 
-export type Outside = Extract<StopRule, { kind: "state" | "module" }>;
+export type OutsideRule = Extract<StopRule, { kind: "state" | "module" }>;
 
 /** Whether the rule has to be fed with what the model says. */
 export function listens(rule: StopRule): boolean {

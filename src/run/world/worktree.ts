@@ -47,7 +47,7 @@ export function gitFor(
   return createGit({ env, programs, exec: inside, outside: runProcess, signal, ...more });
 }
 
-export function placesOf({ home, path }: Worktree): readonly string[] {
+export function worktreePlaces({ home, path }: Worktree): readonly string[] {
   return [home, path];
 }
 
@@ -114,7 +114,7 @@ export async function continueWorktree(
       "WORKTREE_UNAVAILABLE",
       `git (process ${pid}), which an earlier process of run ${run} started, is still working in ${worktree.path}. To continue, wait for it, or end it with: kill ${pid}.`,
     );
-  const git = gitFor(around, [cwd, ...placesOf(worktree)], { run });
+  const git = gitFor(around, [cwd, ...worktreePlaces(worktree)], { run });
   const { copy = [] } = flow.settings.worktree;
   return await restoreWorktree(git, worktree, { run, cwd, copy }, isBegun);
 }
