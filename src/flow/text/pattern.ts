@@ -76,7 +76,7 @@ function compilePattern(pattern: string): PatternRead {
   }
   let program: Program;
   try {
-    program = assemble(parse(pattern));
+    program = assemble(parsePattern(pattern));
   } catch (error) {
     if (error instanceof Unsupported) return { kind: "refused", why: error.message };
     throw error;
@@ -105,13 +105,13 @@ const QUICK_STEPS = 100_000;
 
 /* The tree */
 
-type Node =
+export type PatternNode =
   | { readonly kind: "char"; readonly fits: Fits }
   | { readonly kind: "assert"; readonly op: "start" | "end" | "edge" | "inner" }
-  | { readonly kind: "row"; readonly items: readonly Node[] }
-  | { readonly kind: "choice"; readonly options: readonly Node[] }
-  | { readonly kind: "repeat"; readonly item: Node; readonly min: number; readonly max: number }
-  | { readonly kind: "look"; readonly item: Node; readonly behind: boolean; readonly negative: boolean };
+  | { readonly kind: "row"; readonly items: readonly PatternNode[] }
+  | { readonly kind: "choice"; readonly options: readonly PatternNode[] }
+  | { readonly kind: "repeat"; readonly item: PatternNode; readonly min: number; readonly max: number }
+  | { readonly kind: "look"; readonly item: PatternNode; readonly behind: boolean; readonly negative: boolean };
 
 /** Whether one character (a code point) fits. */
 type Fits = (code: number) => boolean;
@@ -119,14 +119,14 @@ type Fits = (code: number) => boolean;
 class Unsupported extends Error {}
 
 /** Only for patterns that the language takes: what is malformed was refused before. */
-function parse(pattern: string): Node {
+export function parsePattern(pattern: string): PatternNode {
   let at = 0;
   let depth = 0;
 
-  const choice = (): Node => {
+  const choice = (): PatternNode => {
     if (++depth > DEEPEST_GROUP) throw new Unsupported(`its groups nest deeper than ${DEEPEST_GROUP}`);
-    const options: Node[] = [];
-    let items: Node[] = [];
+    const options: PatternNode[] = [];
+    let items: PatternNode[] = [];
     for (; at < pattern.length && pattern[at] !== ")";) {
       if (pattern[at] === "|") {
         at += 1;
@@ -135,11 +135,11 @@ function parse(pattern: string): Node {
       } else items.push(repeated(atom()));
     }
     depth -= 1;
-    const last: Node = { kind: "row", items };
+    const last: PatternNode = { kind: "row", items };
     return options.length === 0 ? last : { kind: "choice", options: [...options, last] };
   };
 
-  const atom = (): Node => {
+  const atom = (): PatternNode => {
     const char = pattern[at]!;
     if (char === "(") return group();
     if (char === "^" || char === "$") {
@@ -159,7 +159,7 @@ function parse(pattern: string): Node {
     return { kind: "char", fits: fitsOf(source) };
   };
 
-  const group = (): Node => {
+  const group = (): PatternNode => {
     OPENING.lastIndex = at;
     const opening = OPENING.exec(pattern)![0];
     at += opening.length;
@@ -171,7 +171,7 @@ function parse(pattern: string): Node {
     return look === null ? item : { kind: "look", item, behind: look[1] === "<", negative: look[2] === "!" };
   };
 
-  const repeated = (item: Node): Node => {
+  const repeated = (item: PatternNode): PatternNode => {
     TIMES.lastIndex = at;
     const times = TIMES.exec(pattern);
     if (times === null) return item;
@@ -226,7 +226,7 @@ type Instruction =
   | { readonly op: "look"; readonly program: Program; readonly negative: boolean };
 type Program = readonly Instruction[];
 
-function assemble(tree: Node, back = false): Program {
+function assemble(tree: PatternNode, back = false): Program {
   const program: Instruction[] = [];
   const put = (instruction: Instruction): number => {
     if (program.length >= MOST_INSTRUCTIONS) throw new Unsupported("its repetitions are too large");
@@ -236,7 +236,7 @@ function assemble(tree: Node, back = false): Program {
     const place = put({ op: "fork", to: 0, or: 0 });
     return (to, or) => void (program[place] = { op: "fork", to, or });
   };
-  const add = (node: Node): void => {
+  const add = (node: PatternNode): void => {
     switch (node.kind) {
       case "char":
         put({ op: "char", fits: node.fits, back });
@@ -267,7 +267,7 @@ function assemble(tree: Node, back = false): Program {
         put({ op: "look", program: assemble(node.item, node.behind), negative: node.negative });
     }
   };
-  const repeat = ({ item, min, max }: Node & { kind: "repeat" }): void => {
+  const repeat = ({ item, min, max }: PatternNode & { kind: "repeat" }): void => {
     // An item of nothing could be written out for ever without filling the program.
     for (let times = 0; times < Math.min(min, MOST_INSTRUCTIONS); times++) {
       const before = program.length;
