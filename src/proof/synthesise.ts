@@ -78,8 +78,14 @@ function* values(around: Around, demands: readonly Json[], tree: Tree): Generato
  * The same demands without references and combinators: one list for each way to meet them. `not` and what an `if` rules
  * out are left to the validator.
  */
-function* alternatives(root: JsonSchema, demands: readonly Json[], depth: number): Generator<readonly Json[]> {
-  const open = demands.findIndex((demand) => isObject(demand) && COMBINED.some((key) => Object.hasOwn(demand, key)));
+function* alternatives(
+  root: JsonSchema,
+  demands: readonly Json[],
+  depth: number,
+): Generator<readonly Json[]> {
+  const open = demands.findIndex(
+    (demand) => isObject(demand) && COMBINED.some((key) => Object.hasOwn(demand, key)),
+  );
   if (open === -1 || depth > MOST_COMBINED) {
     yield demands;
     return;
@@ -97,12 +103,16 @@ function opened(root: JsonSchema, demand: JsonObject): readonly (readonly Json[]
   const key = COMBINED.find((name) => Object.hasOwn(demand, name))!;
   const { [key]: value, ...rest } = demand;
   if (key === "$ref" || key === "$dynamicRef") {
-    const target = typeof value === "string" ? (followRef(root, value)?.value ?? anchored(root, value)) : undefined;
+    const target =
+      typeof value === "string" ? (followRef(root, value)?.value ?? anchored(root, value)) : undefined;
     return [[rest, ...(target === undefined ? [] : [target])]];
   }
   if (key === "if") {
     const { then: met = true, else: unmet = true, ...plain } = rest;
-    return [[plain, value!, met], [plain, unmet]];
+    return [
+      [plain, value!, met],
+      [plain, unmet],
+    ];
   }
   const list: readonly Json[] = Array.isArray(value) ? value : [];
   if (key === "allOf") return [[rest, ...list]];
@@ -174,7 +184,12 @@ const KEYS_OF: { readonly [type: string]: RegExp } = {
   number: /imum$|^multipleOf$/,
 };
 
-function limit(demands: readonly JsonObject[], key: string, pick: (...of: number[]) => number, none: number): number {
+function limit(
+  demands: readonly JsonObject[],
+  key: string,
+  pick: (...of: number[]) => number,
+  none: number,
+): number {
   const found = demands.flatMap((demand) => (typeof demand[key] === "number" ? [demand[key]] : []));
   return found.length === 0 ? none : pick(...found);
 }
@@ -182,7 +197,9 @@ function limit(demands: readonly JsonObject[], key: string, pick: (...of: number
 // Objects.
 
 function* objects(around: Around, demands: readonly JsonObject[], tree: Tree): Generator<JsonObject> {
-  const names = new Set(demands.flatMap(({ required }) => (Array.isArray(required) ? (required as string[]) : [])));
+  const names = new Set(
+    demands.flatMap(({ required }) => (Array.isArray(required) ? (required as string[]) : [])),
+  );
   for (const [name, part] of Object.entries(tree.below)) if (!part.absent) names.add(name);
   spreadDependencies(demands, names);
   for (const name of fillers(demands, names)) names.add(name);
@@ -210,10 +227,19 @@ function fillers(demands: readonly JsonObject[], names: ReadonlySet<string>): re
   if (missing <= 0) return [];
   const known = demands.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : []));
   const patterned = demands.flatMap(({ patternProperties }) =>
-    isObject(patternProperties) ? Object.keys(patternProperties).flatMap((pattern) => [...textsFor(pattern)]) : [],
+    isObject(patternProperties)
+      ? Object.keys(patternProperties).flatMap((pattern) => [...textsFor(pattern)])
+      : [],
   );
   const plain = demands.flatMap(({ propertyNames }) =>
-    isObject(propertyNames) ? [...some(values({ root: propertyNames, depth: 0 }, [{ type: "string" }, propertyNames], NOTHING), missing)] : [],
+    isObject(propertyNames)
+      ? [
+          ...some(
+            values({ root: propertyNames, depth: 0 }, [{ type: "string" }, propertyNames], NOTHING),
+            missing,
+          ),
+        ]
+      : [],
   );
   const made = Array.from({ length: missing }, (_, at) => `member${at + 1}`);
   const candidates = [...known, ...plain.filter((name) => typeof name === "string"), ...patterned, ...made];
@@ -239,8 +265,15 @@ function* members(
   );
   if (present.length > 0) {
     const without = demands.map(({ dependentSchemas: _all, dependencies: _each, ...rest }) => rest);
-    const wanted = names.reduce((grown, name) => planted(grown, [name], own(grown.below, name) ?? NOTHING), tree);
-    yield* values({ ...around, depth: around.depth + 1 }, [...without, ...present], wanted) as Generator<JsonObject>;
+    const wanted = names.reduce(
+      (grown, name) => planted(grown, [name], own(grown.below, name) ?? NOTHING),
+      tree,
+    );
+    yield* values(
+      { ...around, depth: around.depth + 1 },
+      [...without, ...present],
+      wanted,
+    ) as Generator<JsonObject>;
     return;
   }
   const lists = names.map((name) => [
@@ -263,7 +296,9 @@ function demandsOn(demands: readonly JsonObject[], name: string): readonly Json[
   return demands.flatMap(({ properties, patternProperties, additionalProperties, unevaluatedProperties }) => {
     const declared = isObject(properties) ? own(properties, name) : undefined;
     const patterned = isObject(patternProperties)
-      ? Object.entries(patternProperties).flatMap(([pattern, schema]) => (matches(pattern, name) ? [schema] : []))
+      ? Object.entries(patternProperties).flatMap(([pattern, schema]) =>
+          matches(pattern, name) ? [schema] : [],
+        )
       : [];
     const found = declared === undefined ? patterned : [declared, ...patterned];
     if (found.length > 0) return found;
@@ -331,14 +366,23 @@ function itemsOf(
     const also = contained.flatMap(({ contains, times }) => (at < times ? [contains] : []));
     const inner = { root: around.root, depth: around.depth + 1 };
     const most = Math.max(MOST_EACH, Math.min(length, 200));
-    return [...some(values(inner, [...demandsAt(demands, at), ...also], own(tree.below, String(at)) ?? NOTHING), most)];
+    return [
+      ...some(
+        values(inner, [...demandsAt(demands, at), ...also], own(tree.below, String(at)) ?? NOTHING),
+        most,
+      ),
+    ];
   });
   return lists.some((list) => list.length === 0) ? null : lists;
 }
 
 function demandsAt(demands: readonly JsonObject[], at: number): readonly Json[] {
   return demands.flatMap(({ items, prefixItems, additionalItems }) => {
-    const prefix: readonly Json[] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
+    const prefix: readonly Json[] = Array.isArray(prefixItems)
+      ? prefixItems
+      : Array.isArray(items)
+        ? items
+        : [];
     const rest = Array.isArray(items) ? additionalItems : items;
     return prefix[at] ?? rest ?? [];
   });
@@ -361,7 +405,13 @@ function* strings({ name }: Around, demands: readonly JsonObject[]): Generator<s
   for (const { format } of demands)
     if (typeof format === "string") yield* (own(FORMATS, format) ?? []).filter((text) => text.length <= most);
   for (const { pattern } of demands) if (typeof pattern === "string") yield* textsFor(pattern, least, most);
-  const words = [name ?? "text", "text", "other", ...Array.from({ length: 40 }, (_, at) => `text ${at + 1}`), ""];
+  const words = [
+    name ?? "text",
+    "text",
+    "other",
+    ...Array.from({ length: 40 }, (_, at) => `text ${at + 1}`),
+    "",
+  ];
   // A length counts characters, of which some take two places.
   for (const word of words) {
     const text = word.length < least ? word.padEnd(Math.min(least, LONGEST_TEXT), word || "a") : word;

@@ -111,7 +111,12 @@ export type PatternNode =
   | { readonly kind: "row"; readonly items: readonly PatternNode[] }
   | { readonly kind: "choice"; readonly options: readonly PatternNode[] }
   | { readonly kind: "repeat"; readonly item: PatternNode; readonly min: number; readonly max: number }
-  | { readonly kind: "look"; readonly item: PatternNode; readonly behind: boolean; readonly negative: boolean };
+  | {
+      readonly kind: "look";
+      readonly item: PatternNode;
+      readonly behind: boolean;
+      readonly negative: boolean;
+    };
 
 /** Whether one character (a code point) fits. */
 type Fits = (code: number) => boolean;

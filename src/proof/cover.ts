@@ -1,0 +1,179 @@
+/** What runs have shown of a flow: a fold over their stories. The same for tests, for fuzz runs and for recorded runs. */
+import type { Choice, Deed } from "../flow/deed.ts";
+import type { Entry, Reply } from "../flow/event.ts";
+import type { Flow, StepId } from "../flow/flow.ts";
+import { own, readPath } from "../flow/json.ts";
+import { partsOf } from "../flow/rules.ts";
+import { outsideOf, standing } from "../engine/decide/stop.ts";
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
+import { laneIn, story, type Moment } from "../story/story.ts";
+import { called, targetName, WHOLE_FLOW } from "./elements.ts";
+
+/** How often each element was shown. */
+export type Hits = Map<string, number>;
+
+export function cover(flow: Prepared, entries: Iterable<Entry>, adopted?: PreparedFlows): Hits {
+  const hits: Hits = new Map();
+  for (const moment of story(flow, entries, adopted)) addHits(hits, moment);
+  return hits;
+}
+
+export function addHits(hits: Hits, moment: Moment): void {
+  for (const id of shownIn(moment)) hits.set(id, (hits.get(id) ?? 0) + 1);
+}
+
+/** The elements that one moment of a run shows. */
+export function* shownIn(moment: Moment): Generator<string> {
+  const { event } = moment.entry;
+  if (event.type === "step.answered") yield* shownByReply(moment, event.step, event.visit, event.reply);
+  for (const deed of moment.deeds) yield* shownBy(moment, deed);
+}
+
+function* shownByReply(
+  { flow, before, after }: Moment,
+  step: StepId,
+  visit: number,
+  reply: Reply,
+): Generator<string> {
+  const said = laneIn(before, { step, visit })?.say ?? [];
+  for (const say of said)
+    if (say.kind === "failed-check") yield called.edition(say.guard ?? WHOLE_FLOW, say.result.pattern);
+  if (reply.kind === "fault" && own(flow.steps, step)?.by.kind === "model")
+    yield called.limit(
+      step,
+      after.verdict === null ? "a fault that is waited out" : "a fault that stops the run",
+    );
+}
+
+function* shownBy(moment: Moment, deed: Deed): Generator<string> {
+  const { flow } = moment;
+  switch (deed.kind) {
+    case "settled":
+      yield called.step(deed.led.step);
+      return;
+    case "read":
+      yield* shownByAnswer(moment, deed);
+      return;
+    case "sent-back":
+      if (deed.why === "misfit") yield called.answer(deed.step, "with what is sent back");
+      return;
+    case "called":
+      yield* shownByCalls(flow, deed);
+      return;
+    case "checked": {
+      const owner = deed.of === "stop" ? WHOLE_FLOW : deed.step;
+      for (const { name, ok } of deed.results) yield called.check(owner, name, ok);
+      return;
+    }
+    case "overturned":
+      if (isOfStop(moment)) yield* deed.to === null ? [] : [called.goesOn()];
+      else if (deed.to !== null) yield called.back(deed.step, deed.to);
+      // A check that cannot pass ends the run at once, whatever tries are left.
+      else if (deed.failed.unrecoverable === undefined) yield called.limit(deed.step, "its failures");
+      return;
+    case "followed":
+      yield* shownByEdge(flow, deed);
+      return;
+    case "joined":
+      yield called.join(deed.step, deed.join);
+      return;
+    case "judged":
+      yield called.phase(deed.step, `is judged ${deed.verdict}`);
+      return;
+    case "limited": {
+      const { of, step, name } = deed.reached;
+      yield called.limit(of === "run" ? WHOLE_FLOW : step, name);
+      return;
+    }
+    case "stuck":
+      yield called.limit(WHOLE_FLOW, "its watch for repeats");
+      return;
+    case "ended":
+      if (deed.verdict.code === "AGENT_MAX_ITERATIONS") yield called.limit(WHOLE_FLOW, "its visits");
+      if (deed.verdict.code === "AGENT_TURN_LIMIT" && deed.verdict.step !== null)
+        if (own(flow.steps, deed.verdict.step)?.stage === undefined)
+          yield called.limit(deed.verdict.step, "its turns");
+      return;
+    case "began":
+    case "checking":
+    case "forked":
+    case "held":
+    case "noted":
+    case "phase":
+    case "waits":
+  }
+}
+
+function isOfStop({ deeds }: Moment): boolean {
+  return deeds.some((deed) => deed.kind === "checked" && deed.of === "stop");
+}
+
+function* shownByAnswer({ flow, deeds, after }: Moment, deed: Deed & { kind: "read" }): Generator<string> {
+  const step = own(flow.steps, deed.step);
+  if (step === undefined) return;
+  const { payload, label, by } = deed;
+  const answers = (how: string) => called.answer(deed.step, how);
+  if (by === "word") yield answers(`with ${label}`);
+  if (by === "alias") yield answers("with another word");
+  if (by === "fallback") yield answers("with a word that falls back");
+  if (step.answer.kind !== "object") return;
+  const { correct, miss } = step.answer;
+  if (correct !== undefined && payload !== null) {
+    const name = own(payload, correct.field);
+    if (typeof name === "string" && name !== correct.value) yield answers("with the name of another step");
+  }
+  if (by === "miss") yield answers(`with nothing usable: ${label}`);
+  if (label === null && miss.kind === "fail" && !deeds.some(({ kind }) => kind === "sent-back"))
+    yield answers(after.verdict === null ? "nothing usable at first" : "with nothing usable");
+  if (label !== null && by !== "miss")
+    for (const { key, path } of step.carry)
+      yield called.data(deed.step, key, payload !== null && readPath(payload, path) !== undefined);
+}
+
+function* shownByCalls(flow: Flow, { step, results }: Deed & { kind: "called" }): Generator<string> {
+  const allowed = own(flow.steps, step)?.tools.allow ?? [];
+  for (const { name, denied } of results) {
+    if (denied !== undefined) yield called.denied(step);
+    else
+      for (const tool of allowed)
+        if (tool === name || tool.startsWith(`${name}(`)) yield called.tool(step, tool);
+  }
+}
+
+function* shownByEdge(flow: Flow, deed: Deed & { kind: "followed" }): Generator<string> {
+  const { step, label, choices, move, stop } = deed;
+  if (stop !== null) {
+    const isSettled = standing(flow, stop);
+    if (isSettled.kind === "look") return;
+    yield* shownByStop(flow, stop);
+    if (isSettled.kind === "over") return;
+  }
+  for (const when of choices.flatMap((choice) => selectedBy(choice))) yield called.branch(step, label, when);
+  if (move !== null) yield called.edge(step, label, targetName(move));
+}
+
+function selectedBy(choice: Choice): readonly string[] {
+  switch (choice.kind) {
+    case "switch":
+      return [`${choice.on.join(".")} ${choice.otherwise ? "is something else" : `= ${choice.value}`}`];
+    case "jump":
+      return choice.otherwise
+        ? [`${choice.field.join(".")} names no step`]
+        : [`${choice.field.join(".")} = ${String(choice.found)}`, `${choice.field.join(".")} names a step`];
+    case "times":
+      return [`${choice.taken < choice.max ? "under" : "after"} ${choice.max} times`];
+  }
+}
+
+function* shownByStop(
+  flow: Flow,
+  facts: NonNullable<(Deed & { kind: "followed" })["stop"]>,
+): Generator<string> {
+  const outside = outsideOf(flow.stop);
+  for (const part of partsOf(flow.stop)) {
+    const at = outside.indexOf(part as (typeof outside)[number]);
+    const met =
+      at === -1 ? standing({ ...flow, stop: part }, facts).kind === "over" : facts.sights?.[at]?.met;
+    if (met !== undefined) yield called.stop(part.kind, met);
+  }
+}

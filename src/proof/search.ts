@@ -1,0 +1,297 @@
+/**
+ * Finds for every element of a flow the shortest way that shows it: breadth first over `decide` itself, so that what is
+ * found can happen and what is impossible for the engine is not found.
+ */
+import { decide } from "../engine/decide/decide.ts";
+import type { Prepared } from "../engine/schema/prepared.ts";
+import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
+import type { Event } from "../flow/event.ts";
+import type { JsonObject } from "../flow/json.ts";
+import type { Moment } from "../story/story.ts";
+import { choicesFor, eventOf, type Happening } from "./choices.ts";
+import { shownIn } from "./cover.ts";
+import type { Element } from "./elements.ts";
+
+/** A way through the flow: what happens, one after the other, from the start of the run. */
+export type Way = readonly Happening[];
+
+export type Found = {
+  /** For each element that was shown, the way that shows it first. */
+  readonly ways: ReadonlyMap<string, Way>;
+  /** States that were told apart. */
+  readonly states: number;
+  /** The search ended because there was nothing left to try, so that what was not found cannot happen. */
+  readonly isWhole: boolean;
+};
+
+export type SearchOptions = {
+  readonly args?: JsonObject;
+  readonly most?: number;
+  readonly wanted: readonly Element[];
+};
+
+const MOST_STATES = 150_000;
+
+export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }: SearchOptions): Found {
+  const first = step(flow, EMPTY_STATE, started(flow, args));
+  const nodes: Node[] = [{ state: first.after, from: -1, via: null, done: null }];
+  const known = new Map<string, number>([[keyOf(flow, first.after), 0]]);
+  const shown = new Map<string, number>();
+  for (const id of shownIn(first)) shown.set(id, 0);
+  const edges: Edge[][] = [];
+  const ways = new Map<string, Way>();
+
+  for (let at = 0; at < nodes.length && nodes.length < most; at++) {
+    const { state } = nodes[at]!;
+    const key = keyOf(flow, state);
+    const out: Edge[] = [];
+    edges[at] = out;
+    for (const choice of choicesFor(flow, state)) {
+      const moment = taken(flow, state, choice);
+      if (moment === null) continue;
+      let last = moment;
+      let times = 1;
+      let next = keyOf(flow, moment.after);
+      const seen = [...shownIn(moment)];
+      // The same again and again, until a count makes a difference.
+      if (next === key)
+        for (; times < MOST_PUMPED && next === key; times++) {
+          const again = taken(flow, last.after, choice);
+          if (again === null) break;
+          last = again;
+          next = keyOf(flow, again.after);
+          seen.push(...shownIn(again));
+        }
+      let to = known.get(next);
+      if (to === undefined) {
+        to = nodes.push({ state: last.after, from: at, via: choice, done: times }) - 1;
+        known.set(next, to);
+      }
+      out.push({ choice, times, to });
+      for (const id of seen) {
+        if (shown.has(id) || ways.has(id)) continue;
+        ways.set(id, [...wayTo(nodes, at), ...Array.from({ length: times }, () => choice)]);
+      }
+    }
+  }
+  for (const [id] of shown) ways.set(id, []);
+  const isWhole = nodes.length < most;
+  const graph: Graph = { flow, nodes, edges };
+  for (const element of wanted) {
+    if (ways.has(element.id)) continue;
+    const way = byCounting(graph, element);
+    if (way !== null) ways.set(element.id, way);
+  }
+  const finish = finisher(graph, known);
+  return {
+    ways: new Map([...ways].map(([id, way]) => [id, finish(way)])),
+    states: nodes.length,
+    isWhole,
+  };
+
+  /** The way goes on to a completed end where there is one, by the shortest way that was found. */
+  function finisher({ nodes: all }: Graph, index: ReadonlyMap<string, number>): (way: Way) => Way {
+    const distances = distancesToEnd(graph);
+    return (way) => {
+      let state = walk(flow, args, way)?.at(-1)?.after;
+      const whole = [...way];
+      for (let left = MOST_FINISHING; state !== undefined && left > 0; left--) {
+        const at = index.get(keyOf(flow, state));
+        if (state.pending.length === 0 || at === undefined || all[at] === undefined) break;
+        const best = (edges[at] ?? [])
+          .filter(({ to }) => distances.has(to))
+          .toSorted((a, b) => distances.get(a.to)! - distances.get(b.to)!)[0];
+        const choice = best?.choice ?? choicesFor(flow, state)[0];
+        const moment = choice === undefined ? null : taken(flow, state, choice);
+        if (moment === null || choice === undefined) break;
+        whole.push(choice);
+        state = moment.after;
+      }
+      return whole;
+    };
+  }
+}
+
+const MOST_PUMPED = 600;
+const MOST_FINISHING = 400;
+
+type Node = {
+  readonly state: State;
+  readonly from: number;
+  readonly via: Happening | null;
+  readonly done: number | null;
+};
+type Edge = { readonly choice: Happening; readonly times: number; readonly to: number };
+type Graph = {
+  readonly flow: Prepared;
+  readonly nodes: readonly Node[];
+  readonly edges: readonly (readonly Edge[])[];
+};
+
+function wayTo(nodes: readonly Node[], at: number): Way {
+  const way: Happening[] = [];
+  for (let node = nodes[at]!; node.via !== null; node = nodes[node.from]!)
+    for (let times = node.done ?? 1; times > 0; times--) way.push(node.via);
+  return way.toReversed();
+}
+
+/** What the choice leads to; null: it does not belong to what is pending. */
+export function taken(flow: Prepared, state: State, choice: Happening): Moment | null {
+  const event = eventOf(flow, state, choice);
+  return event === null ? null : step(flow, state, event);
+}
+
+export function started(flow: Prepared, args: JsonObject): Event {
+  const backend = { id: "scripted", options: null };
+  return {
+    type: "run.started",
+    run: "run",
+    agent: flow.agent,
+    flow: "digest",
+    args,
+    input: "",
+    cwd: "/",
+    backend,
+  };
+}
+
+/** Every moment of a way; null: it does not fit the flow. */
+export function walk(flow: Prepared, args: JsonObject, way: Way): readonly Moment[] | null {
+  const moments = [step(flow, EMPTY_STATE, started(flow, args))];
+  for (const choice of way) {
+    const moment = taken(flow, moments.at(-1)!.after, choice);
+    if (moment === null) return null;
+    moments.push(moment);
+  }
+  return moments;
+}
+
+function step(flow: Prepared, before: State, event: Event): Moment {
+  const { state: after, deeds } = decide(flow, before, event);
+  return { entry: { seq: 1, at: 0, event }, flow, before, after, deeds };
+}
+
+/**
+ * What tells two states apart for what can happen next. Counts that outlive a visit, and words, are left out: with them
+ * there would be hundreds of thousands of states in a flow of thirty steps.
+ */
+function keyOf(flow: Prepared, state: State): string {
+  if (state.verdict !== null) return `${state.pending.length} ${state.verdict.outcome} ${state.verdict.code}`;
+  const lanes = state.lanes.map((lane) => laneKey(flow, state, lane)).join(";");
+  const fork =
+    state.fork === null
+      ? ""
+      : `${state.fork.steps.join(",")}>${state.fork.join}:${state.fork.done.join(",")}:${state.fork.failed?.step}`;
+  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}`;
+}
+
+function laneKey(flow: Prepared, state: State, lane: Lane): string {
+  const { step: id, command, repairs, origin, strikes, answer, stage, faults } = lane;
+  const says = lane.say
+    .map((say) => (say.kind === "failed-check" ? `x${say.result.pattern}` : say.kind))
+    .join("+");
+  const doing = `${command.type} ${detailOf(command)}`;
+  const counted = flow.steps[id]?.edges;
+  const taken = counted === undefined ? "" : JSON.stringify(state.taken[id] ?? "");
+  const tries =
+    stage === null ? "" : `${stage.phase}${stage.tries.length}${stage.deferred}${stage.result?.verdict}`;
+  return `${id} ${doing} ${says} ${repairs} ${strikes} ${faults} ${origin} ${answer?.label}${answer?.over === undefined ? "" : "!"} ${tries} ${taken}`;
+}
+
+function detailOf(command: Lane["command"]): string {
+  if (command.type === "hook") return command.hook;
+  if (command.type === "check") return command.checks.join("+");
+  return command.type === "call" ? command.calls.map(({ name }) => name).join("+") : "";
+}
+
+/** Steps to a completed end, from every state that has one before it. */
+function distancesToEnd({ nodes, edges }: Graph): ReadonlyMap<number, number> {
+  const back: number[][] = nodes.map(() => []);
+  for (const [from, out] of edges.entries()) for (const { to } of out ?? []) back[to]!.push(from);
+  const distances = new Map<number, number>();
+  let wave = [...nodes.keys()].filter((at) => nodes[at]!.state.verdict?.outcome === "completed");
+  for (const at of wave) distances.set(at, 0);
+  for (let distance = 1; wave.length > 0; distance++) {
+    const next: number[] = [];
+    for (const at of wave)
+      for (const from of back[at]!)
+        if (!distances.has(from)) {
+          distances.set(from, distance);
+          next.push(from);
+        }
+    wave = next;
+  }
+  return distances;
+}
+
+/** A circle is gone round until the count that the element is about is reached. */
+function byCounting(graph: Graph, element: Element): Way | null {
+  const { flow, nodes, edges } = graph;
+  const isAbout = (from: State, to: State) => countOf(element, to) > countOf(element, from);
+  let tries = MOST_CIRCLES;
+  for (const [at, out] of edges.entries()) {
+    const { state } = nodes[at]!;
+    for (const edge of out ?? []) {
+      const moment = taken(flow, state, edge.choice);
+      if (moment === null || !isAbout(state, moment.after)) continue;
+      const back = pathBetween(graph, edge.to, at);
+      if (back === null) continue;
+      const way = goRound(flow, state, [edge.choice, ...back], element.id);
+      if (way !== null) return [...wayTo(nodes, at), ...way];
+      if (--tries === 0) return null;
+    }
+  }
+  return null;
+}
+
+const MOST_CIRCLES = 200;
+
+/** The count that leads to the element. */
+function countOf({ id, step }: Element, state: State): number {
+  if (id.endsWith(" reaches its failures")) return step === null ? 0 : (state.failures[step] ?? 0);
+  if (id.endsWith(" reaches its turns"))
+    return Math.max(0, (state.lanes.find((lane) => lane.step === step)?.turn ?? 0) - 1);
+  return state.iterations;
+}
+
+function goRound(flow: Prepared, from: State, circle: Way, id: string): Way | null {
+  const way: Happening[] = [];
+  let state = from;
+  while (way.length < MOST_ROUND)
+    for (const choice of circle) {
+      const moment = taken(flow, state, choice);
+      if (moment === null) return null;
+      way.push(choice);
+      for (const shown of shownIn(moment)) if (shown === id) return way;
+      if (moment.after.pending.length === 0) return null;
+      state = moment.after;
+      if (way.length >= MOST_ROUND) return null;
+    }
+  return null;
+}
+
+const MOST_ROUND = 4000;
+
+function pathBetween({ edges }: Graph, from: number, to: number): Way | null {
+  if (from === to) return [];
+  const came = new Map<number, { readonly from: number; readonly edge: Edge }>();
+  let wave = [from];
+  while (wave.length > 0 && came.size < 20_000) {
+    const next: number[] = [];
+    for (const at of wave)
+      for (const edge of edges[at] ?? []) {
+        if (came.has(edge.to) || edge.to === from) continue;
+        came.set(edge.to, { from: at, edge });
+        if (edge.to === to) {
+          const way: Happening[] = [];
+          for (let here = to; here !== from; here = came.get(here)!.from)
+            for (let times = came.get(here)!.edge.times; times > 0; times--)
+              way.push(came.get(here)!.edge.choice);
+          return way.toReversed();
+        }
+        next.push(edge.to);
+      }
+    wave = next;
+  }
+  return null;
+}
