@@ -28,6 +28,7 @@ export type Word = {
   readonly optional?: true;
   /** Of the last one there may be several. */
   readonly repeats?: true;
+  /** Words that are listed here are all that it can be. */
   readonly is: Offer;
 };
 
@@ -193,11 +194,6 @@ const WORKTREE = [
     takes: "NAME",
     reserved: true,
     help: "start from this branch, and merge into it (default: the current one)",
-  },
-  {
-    name: "merge",
-    reserved: true,
-    help: "merge the branch when the run succeeds; --no-merge: keep it unmerged",
   },
   {
     name: "merge",
