@@ -12,6 +12,8 @@ type Declaration = {
   readonly examples: readonly string[];
   /** What `--json` prints when the command fails, where that is not a plain document. */
   readonly document?: "result" | "findings";
+  /** It looks at no project: the flags that say where one is change nothing. */
+  readonly anywhere?: true;
   /** Agents add flags of their own, so the command reads its line by itself. */
   readonly takesParameters?: true;
 };
@@ -806,6 +808,7 @@ const DECLARED = {
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
+    anywhere: true,
   },
   completion: {
     summary: "print a completion script for your shell",
@@ -820,12 +823,14 @@ const DECLARED = {
       "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
     ],
+    anywhere: true,
   },
   help: {
     summary: "show help, for all or for one command",
     words: [{ name: "COMMAND", optional: true, is: "command" }],
     flags: [],
     examples: ["lockstep help run"],
+    anywhere: true,
   },
 } as const satisfies { readonly [name: string]: Declaration };
 
