@@ -273,6 +273,8 @@ export const PARTS = [
   "sandbox",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
+/** The files of schemas/, each without its ending. */
+export const SCHEMA_KINDS = ["agent", "steps_registry", "machine", "stage", "script", "config"] as const;
 const OUT = {
   name: "out",
   short: "o",
@@ -751,6 +753,17 @@ const DECLARED = {
     details: ["Creates .agent/NAME/. Existing files are never overwritten."],
     examples: ["lockstep init notes", "lockstep init notes --stages"],
   },
+  schema: {
+    summary: "print the JSON Schema of a kind of file, or list the kinds",
+    words: [{ name: "KIND", optional: true, is: SCHEMA_KINDS }],
+    flags: [],
+    details: [
+      "Editors complete and check files with it: put FILE of the list into the $schema of your file, or save the schema",
+      "beside it. It comes with the installed version and describes what this version reads.",
+    ],
+    examples: ["lockstep schema", "lockstep schema agent > agent.schema.json"],
+    anywhere: true,
+  },
   models: {
     summary: "list the model names, what each stands for, and whether it is available",
     words: [],
@@ -867,6 +880,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   trust: async () => (await import("./commands/trust.ts")).trust,
   list: async () => (await import("./commands/list.ts")).listProject,
   init: async () => (await import("./commands/init.ts")).initAgent,
+  schema: async () => (await import("./commands/schema.ts")).printSchema,
   models: async () => (await import("./commands/models.ts")).listModels,
   doctor: async () => (await import("./commands/doctor.ts")).examine,
   salvage: async () => (await import("./commands/salvage.ts")).salvageRuns,
