@@ -12,6 +12,8 @@ export type EventWords = {
   readonly tone: "plain" | "warning" | "error";
   /** Progress prints it only with `--verbose`. */
   readonly detail?: boolean;
+  /** Worth knowing afterwards: `show` and `logs` print it too. */
+  readonly lasting?: true;
 };
 
 /** Members that hold words of people, models or files: an export with `--redact` hides them. */

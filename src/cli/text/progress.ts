@@ -201,7 +201,8 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
 
 const TONES = { plain: "dim", warning: "yellow", error: "red" } as const;
 
-function wordsLine(event: Event, paint: Paint, isVerbose: boolean): readonly string[] {
+/** The line of an event without a report of its own. */
+export function wordsLine(event: Event, paint: Paint, isVerbose: boolean): readonly string[] {
   const words = eventWords(event);
   if (words === null || (words.detail && !isVerbose)) return [];
   const { text, line = text, tone } = words;
