@@ -15,6 +15,10 @@ export const ROOMS: {
     about: "What a run says to people and programs: log, audit, transcript, outline. Pure.",
     imports: ["flow", "load", "engine", "story", "prompts"],
   },
+  proof: {
+    about: "What a flow can do: coverage, generated tests, a hostile model, mutants. Pure.",
+    imports: ["flow", "load", "engine", "prompts", "story", "tell"],
+  },
   testing: {
     about: "The public kit (`lockstep/testing`).",
     imports: [
@@ -28,6 +32,7 @@ export const ROOMS: {
       "journal",
       "story",
       "tell",
+      "proof",
     ],
   },
   run: {
@@ -45,5 +50,5 @@ export const ROOMS: {
       "tell",
     ],
   },
-  cli: { about: "The command.", imports: ["flow", "load", "story", "tell", "run", "testing"] },
+  cli: { about: "The command.", imports: ["flow", "load", "story", "tell", "proof", "run", "testing"] },
 };

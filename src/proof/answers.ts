@@ -7,6 +7,7 @@ import { synthesise, type Wanted } from "./synthesise.ts";
 
 /** `with`: what it says beside its label, so that another branch is taken. */
 export type Draft = {
+  readonly kind: "answers";
   readonly label: Label;
   readonly with: readonly Given[];
   readonly payload: JsonObject;
@@ -74,7 +75,7 @@ export function draftsOf(step: Step): readonly Draft[] {
     const ways = edge === undefined ? [NOTHING] : branchValues(step, edge);
     return ways.flatMap((given): Draft[] => {
       const draft = draftAnswer(step, label, given);
-      return draft.kind === "answer" ? [{ label, with: given, payload: draft.payload }] : [];
+      return draft.kind === "answer" ? [{ kind: "answers", label, with: given, payload: draft.payload }] : [];
     });
   });
   drafts.set(step, made);
@@ -105,7 +106,9 @@ function branchValues(step: Step, move: Move): readonly (readonly Given[])[] {
       const path = carriedFrom(step, move.on);
       if (path === null) return [NOTHING];
       const cases = Object.entries(move.cases).flatMap(([value, one]) =>
-        branchValues(step, one).map((more) => [{ path, value: valueFor(step, path, value) }, ...more]),
+        branchValues(step, one).map((more) =>
+          more.toSpliced(0, 0, { path, value: valueFor(step, path, value) }),
+        ),
       );
       return move.otherwise === undefined
         ? cases
@@ -143,7 +146,8 @@ function otherwise(
 ): readonly (readonly Given[])[] {
   const plain = payloadWith(step, {});
   const usual = plain.kind === "answer" ? readPath(plain.payload, path) : undefined;
-  const isFree = (value: Json | undefined) => value === undefined || !taken.includes(String(value));
+  const isFree = (value: Json | undefined) =>
+    value === undefined || !taken.includes(typeof value === "string" ? value : JSON.stringify(value));
   if (plain.kind === "answer" && isFree(usual)) return ways;
   const listed = listedAt(step, path).find(isFree);
   const candidates: readonly Json[] = [
@@ -157,7 +161,7 @@ function otherwise(
   const isOther = (one: Json) =>
     isFree(one) && payloadWith(step, { with: [{ path, value: one }] }).kind === "answer";
   const value = candidates.find(isOther);
-  return value === undefined ? [] : ways.map((more) => [{ path, value }, ...more]);
+  return value === undefined ? [] : ways.map((more) => more.toSpliced(0, 0, { path, value }));
 }
 
 function listedAt({ answer }: Step, path: Path): readonly Json[] {
@@ -184,7 +188,7 @@ export function lacking(step: Step, key: string): Draft | null {
   const made = payloadWith(step, { with: said, without: [path] });
   if (made.kind === "none" || readPath(made.payload, path) !== undefined) return null;
   return givesLabel(step, first.label, made.payload)
-    ? { label: first.label, with: [], payload: made.payload }
+    ? { kind: "answers", label: first.label, with: [], payload: made.payload }
     : null;
 }
 

@@ -6,6 +6,7 @@ import type { State } from "../engine/decide/state.ts";
 import { outsideOf } from "../engine/decide/stop.ts";
 import { partsOf } from "../flow/rules.ts";
 import type {
+  CallResult,
   CheckResult,
   Command,
   Event,
@@ -29,11 +30,11 @@ export type Happening =
       readonly text?: string;
     }
   | { readonly kind: "says"; readonly text: string; readonly payload?: JsonObject }
-  | { readonly kind: "calls"; readonly tool: string }
+  | { readonly kind: "calls"; readonly tool: string; readonly input: JsonObject; readonly isAllowed: boolean }
   | { readonly kind: "faults"; readonly fault: FaultKind }
   /** The checks up to this one pass; it fails. null: all pass. */
-  | { readonly kind: "checks"; readonly failed: string | null; readonly unrecoverable?: true }
-  | { readonly kind: "called"; readonly denied: boolean }
+  | { readonly kind: "checks"; readonly failed: string | null }
+  | { readonly kind: "called" }
   | { readonly kind: "looks"; readonly met: readonly boolean[] }
   | { readonly kind: "hooks"; readonly hook: HookName; readonly value: Json }
   | { readonly kind: "told"; readonly answer: string | null }
@@ -81,10 +82,7 @@ export function choicesFor(flow: Flow, state: State): readonly Happening[] {
 const ENDS: readonly Happening[] = [{ kind: "ends" }];
 const WAITS: readonly Happening[] = [{ kind: "waits" }];
 const PASSES: Happening = { kind: "checks", failed: null };
-const CALLED: readonly Happening[] = [
-  { kind: "called", denied: false },
-  { kind: "called", denied: true },
-];
+const CALLED: readonly Happening[] = [{ kind: "called" }];
 
 const byModelKnown = new WeakMap<Step, readonly Happening[]>();
 
@@ -95,22 +93,50 @@ function byModel(flow: Flow, step: Step): readonly Happening[] {
   const strange = withoutLabel(step);
   const elsewhere = wrongName(step);
   const made: Happening[] = [
-    ...draftsOf(step).map((draft): Happening => ({ kind: "answers", ...draft })),
+    ...draftsOf(step),
     ...(other === null ? [] : [{ kind: "says", text: "", payload: other.payload } as const]),
     ...(strange === null ? [] : [{ kind: "says", text: "", payload: strange } as const]),
     ...(elsewhere === null ? [] : [{ kind: "says", text: "", payload: elsewhere } as const]),
     { kind: "says", text: "I am not sure." },
-    ...step.carry
-      .flatMap(({ key }) => lacking(step, key) ?? [])
-      .map((draft): Happening => ({ kind: "answers", ...draft })),
+    ...step.carry.flatMap(({ key }) => lacking(step, key) ?? []),
     ...keywords(flow, step),
-    ...step.tools.allow.map((tool): Happening => ({ kind: "calls", tool: tool.split("(", 1)[0]! })),
+    ...callsOf(step),
     { kind: "faults", fault: "rate-limit" },
     { kind: "faults", fault: "auth" },
   ];
   byModelKnown.set(step, made);
   return made;
 }
+
+/** One call of each tool that the step may use, and one that it may not. */
+function callsOf(step: Step): readonly Happening[] {
+  const allowed = toolNames(step);
+  const refused = Object.keys(INPUTS).find((tool) => !allowed.includes(tool)) ?? "Unknown";
+  return [...allowed, refused].map((tool) => ({
+    kind: "calls",
+    tool,
+    input: INPUTS[tool] ?? {},
+    isAllowed: tool !== refused,
+  }));
+}
+
+/** `Bash(git *)` is a rule about the tool Bash. */
+function toolNames({ tools }: Step): readonly string[] {
+  return [...new Set(tools.allow.map((rule) => rule.split("(", 1)[0]!))];
+}
+
+/** Input that a tool takes. */
+const INPUTS: { readonly [tool: string]: JsonObject } = {
+  WebFetch: { url: "https://example.com/" },
+  Read: { file_path: "file.txt" },
+  Write: { file_path: "file.txt", content: "text" },
+  Edit: { file_path: "file.txt", old_string: "a", new_string: "b" },
+  Bash: { command: "true" },
+  Glob: { pattern: "*" },
+  Grep: { pattern: "a" },
+  TodoWrite: { todos: [] },
+  Task: { description: "a task", prompt: "do it" },
+};
 
 /** What the stop rule listens for, said beside each answer. */
 function keywords({ stop }: Flow, step: Step): readonly Happening[] {
@@ -123,7 +149,13 @@ function keywords({ stop }: Flow, step: Step): readonly Happening[] {
   return texts.flatMap((text) =>
     step.answer.kind === "text"
       ? [{ kind: "says", text } as const]
-      : draftsOf(step).map((draft): Happening => ({ kind: "answers", ...draft, text })),
+      : draftsOf(step).map(({ label, with: given, payload }): Happening => ({
+          kind: "answers",
+          label,
+          with: given,
+          payload,
+          text,
+        })),
   );
 }
 
@@ -136,10 +168,7 @@ function wrongName(step: Step): JsonObject | null {
 }
 
 function byCommand(step: Step): readonly Happening[] {
-  return [
-    ...draftsOf(step).map((draft): Happening => ({ kind: "answers", ...draft })),
-    { kind: "faults", fault: "process" },
-  ];
+  return [...draftsOf(step), { kind: "faults", fault: "process" }];
 }
 
 function sights(count: number): readonly (readonly boolean[])[] {
@@ -177,21 +206,7 @@ export function eventOf(flow: Flow, state: State, choice: Happening): Event | nu
     case "faults":
       return command.type === "ask" ? answered(flow, command, choice) : null;
     case "called":
-      return command.type === "call"
-        ? {
-            type: "step.called",
-            step,
-            visit,
-            turn: command.turn,
-            results: command.calls.map(({ id, name }) => ({
-              id,
-              name,
-              ok: !choice.denied,
-              content: choice.denied ? DENIED : `${name} done`,
-              ...(choice.denied && { denied: DENIED }),
-            })),
-          }
-        : null;
+      return command.type === "call" ? called(flow, command) : null;
     case "checks":
       return command.type === "check" ? checked(flow, command, choice) : null;
     case "looks":
@@ -225,6 +240,15 @@ export function eventOf(flow: Flow, state: State, choice: Happening): Event | nu
   }
 }
 
+function called({ steps }: Flow, { step, visit, turn, calls }: StepCommand & { type: "call" }): Event {
+  const allowed = toolNames(steps[step]!);
+  const results = calls.map(({ id, name }): CallResult => {
+    if (allowed.includes(name)) return { id, name, ok: true, content: `${name} done` };
+    return { id, name, ok: false, content: DENIED, denied: DENIED };
+  });
+  return { type: "step.called", step, visit, turn, results };
+}
+
 const DENIED = "The step may not call this tool.";
 
 type Asking = StepCommand & { readonly type: "ask" };
@@ -249,7 +273,7 @@ function replyOf(
   if (choice.kind === "faults")
     return { kind: "fault", fault: { kind: choice.fault, message: `scripted ${choice.fault}` } };
   if (choice.kind === "calls")
-    return said("", [{ id: `${step.id}@${visit}/${turn}#1`, name: choice.tool, input: {} }]);
+    return said("", [{ id: `${step.id}@${visit}/${turn}#1`, name: choice.tool, input: choice.input }]);
   if (choice.kind === "says" && choice.payload === undefined) return said(choice.text, []);
   const { payload = {}, text = "" } = choice;
   if (step.answer.kind === "object" && step.answer.channel.kind === "tool" && step.by.kind === "model")
@@ -268,7 +292,7 @@ const USAGE: Usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null 
 function checked(
   flow: Flow,
   { step, visit, checks }: StepCommand & { type: "check" },
-  { failed, unrecoverable }: Happening & { kind: "checks" },
+  { failed }: Happening & { kind: "checks" },
 ): Event | null {
   if (failed !== null && !checks.includes(failed)) return null;
   const run = failed === null ? checks : checks.slice(0, checks.indexOf(failed) + 1);
@@ -278,7 +302,6 @@ function checked(
     pattern: own(flow.checks, name)?.pattern ?? name,
     summary: name === failed ? "exit code 1" : "",
     params: {},
-    ...(name === failed && unrecoverable && { unrecoverable }),
   }));
   return { type: "step.checked", step, visit, results };
 }

@@ -159,7 +159,10 @@ function selectedBy(choice: Choice): readonly string[] {
     case "jump":
       return choice.otherwise
         ? [`${choice.field.join(".")} names no step`]
-        : [`${choice.field.join(".")} = ${String(choice.found)}`, `${choice.field.join(".")} names a step`];
+        : [
+            `${choice.field.join(".")} = ${typeof choice.found === "string" ? choice.found : ""}`,
+            `${choice.field.join(".")} names a step`,
+          ];
     case "times":
       return [`${choice.taken < choice.max ? "under" : "after"} ${choice.max} times`];
   }

@@ -35,7 +35,7 @@ export type ElementKind = (typeof ELEMENT_KINDS)[number];
 
 /** What each element is called; a fold over a run uses the same names. */
 export const called = {
-  step: (step: StepId) => `${step}`,
+  step: (step: StepId): string => step,
   edge: (step: StepId, label: Label, to: string) => `${step} ${label} -> ${to}`,
   join: (step: StepId, to: StepId | null) => `${step} joins -> ${to ?? "end"}`,
   back: (step: StepId, to: StepId) => `${step} x -> ${to}`,

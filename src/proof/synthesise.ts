@@ -130,8 +130,8 @@ function anchored(part: Json, ref: string): Json | undefined {
     return undefined;
   }
   if (!isObject(part)) return undefined;
-  const names = [part.$anchor, part.$dynamicAnchor].map((name) => `#${String(name)}`);
-  if (names.includes(ref) || part.$id === ref) return part;
+  const names = [part.$anchor, part.$dynamicAnchor];
+  if ((ref.startsWith("#") && names.includes(ref.slice(1))) || part.$id === ref) return part;
   for (const member of Object.values(part)) {
     const found = anchored(member, ref);
     if (found !== undefined) return found;
@@ -228,7 +228,7 @@ function fillers(demands: readonly JsonObject[], names: ReadonlySet<string>): re
   const known = demands.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : []));
   const patterned = demands.flatMap(({ patternProperties }) =>
     isObject(patternProperties)
-      ? Object.keys(patternProperties).flatMap((pattern) => [...textsFor(pattern)])
+      ? Object.keys(patternProperties).flatMap((pattern) => Array.from(textsFor(pattern)))
       : [],
   );
   const plain = demands.flatMap(({ propertyNames }) =>

@@ -1,0 +1,134 @@
+/** Few tests that show everything a search has found: the longest ways first, and only those that show something new. */
+import type { Prepared } from "../engine/schema/prepared.ts";
+import {
+  NOTHING_AROUND,
+  type Around,
+  type CheckGiven,
+  type FlowTest,
+  type TestReply,
+} from "../flow/flow-test.ts";
+import type { Json, JsonObject } from "../flow/json.ts";
+import type { Moment } from "../story/story.ts";
+import type { Happening } from "./choices.ts";
+import { shownIn } from "./cover.ts";
+import { walk, type Found, type Way } from "./search.ts";
+
+export type Drafts = {
+  readonly tests: readonly FlowTest[];
+  /** Wanted elements that no way shows. */
+  readonly missing: readonly string[];
+};
+
+/** Tests for these elements, without expectations: those are observed when a test is run. */
+export function suiteOf(flow: Prepared, args: JsonObject, found: Found, wanted: ReadonlySet<string>): Drafts {
+  const missing = [...wanted].filter((id) => !found.ways.has(id));
+  const open = new Set([...wanted].filter((id) => found.ways.has(id)));
+  const ways = [...new Set([...found.ways].flatMap(([id, way]) => (open.has(id) ? [way] : [])))];
+  const tests: FlowTest[] = [];
+  for (const way of ways.toSorted((a, b) => b.length - a.length)) {
+    const moments = walk(flow, args, way);
+    if (moments === null) continue;
+    const covers = [...new Set(moments.flatMap((moment) => [...shownIn(moment)]))].filter((id) =>
+      open.delete(id),
+    );
+    if (covers.length > 0) tests.push(testOf(args, way, moments, covers));
+  }
+  return { tests: tests.toReversed(), missing };
+}
+
+function testOf(
+  params: JsonObject,
+  way: Way,
+  moments: readonly Moment[],
+  covers: readonly string[],
+): FlowTest {
+  const script: TestReply[] = [];
+  const checks: { [name: string]: CheckGiven[] } = {};
+  const hooks: { [name: string]: Json[] } = {};
+  const sights: boolean[] = [];
+  const answers: (string | null)[] = [];
+  for (const [at, choice] of way.entries()) {
+    const { entry } = moments[at + 1]!;
+    const { event } = entry;
+    if (event.type === "step.answered") addReply(script, replyOf(event.step, choice));
+    if (event.type === "step.checked")
+      for (const { name, ok } of event.results) (checks[name] ??= []).push({ kind: ok ? "pass" : "fail" });
+    if (event.type === "step.hooked" && choice.kind === "hooks")
+      (hooks[`${event.step}.${event.hook}`] ??= []).push(choice.value);
+    if (event.type === "step.looked") sights.push(...event.sights.map(({ met }) => met));
+    if (event.type === "step.told") answers.push(event.answer);
+  }
+  const around: Around = {
+    ...NOTHING_AROUND,
+    checks: onlyFailing(checks),
+    hooks: Object.fromEntries(
+      Object.entries(hooks).filter(([, values]) => values.some((value) => value !== null)),
+    ),
+    sights: sights.includes(true) ? sights : [],
+    answers,
+  };
+  return {
+    name: nameOf(moments, covers),
+    file: "generated.yaml",
+    line: 1,
+    params,
+    input: "",
+    script,
+    around,
+    ground: { kind: "memory" },
+    expect: { lines: {}, values: {} },
+    only: false,
+    generated: true,
+    covers,
+  };
+}
+
+/** The same response again is one entry. */
+function addReply(script: TestReply[], reply: TestReply): void {
+  const last = script.at(-1);
+  const { times = 1, ...before } = last ?? reply;
+  if (last !== undefined && JSON.stringify(before) === JSON.stringify(reply))
+    script[script.length - 1] = { ...before, times: times + 1 };
+  else script.push(reply);
+}
+
+/** A check that is not named passes. */
+function onlyFailing(checks: { readonly [name: string]: readonly CheckGiven[] }): Around["checks"] {
+  return Object.fromEntries(
+    Object.entries(checks).filter(([, given]) => given.some(({ kind }) => kind === "fail")),
+  );
+}
+
+function replyOf(step: string, choice: Happening): TestReply {
+  const reply = { line: 0, step };
+  switch (choice.kind) {
+    case "answers": {
+      const given = Object.fromEntries(choice.with.map(({ path, value }) => [path.join("."), value]));
+      const text = choice.text === undefined ? {} : { text: choice.text };
+      return { ...reply, ...text, label: choice.label, ...(choice.with.length > 0 && { with: given }) };
+    }
+    case "says":
+      return choice.payload === undefined
+        ? { ...reply, text: choice.text }
+        : { ...reply, output: choice.payload };
+    case "calls":
+      return { ...reply, calls: [{ name: choice.tool, input: choice.input }] };
+    case "faults":
+      return { ...reply, error: { kind: choice.fault } };
+    case "called":
+    case "checks":
+    case "ends":
+    case "hooks":
+    case "looks":
+    case "told":
+    case "waits":
+      throw new Error(`${choice.kind} is not a response of a model`);
+  }
+}
+
+/** By how it ends, and the first thing that it was written for. */
+function nameOf(moments: readonly Moment[], [first = "nothing new"]: readonly string[]): string {
+  const verdict = moments.at(-1)?.after.verdict;
+  const end = verdict == null ? "goes on" : verdict.code === null ? verdict.outcome : verdict.code;
+  return `${first} (${end})`;
+}
