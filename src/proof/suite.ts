@@ -7,9 +7,11 @@ import {
   type FlowTest,
   type TestReply,
 } from "../flow/flow-test.ts";
+import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
 import type { Happening } from "./choices.ts";
+import { inputFor } from "./arguments.ts";
 import { shownIn } from "./cover.ts";
 import { walk, type Found, type Way } from "./search.ts";
 
@@ -31,7 +33,7 @@ export function suiteOf(flow: Prepared, args: JsonObject, found: Found, wanted: 
     const covers = [...new Set(moments.flatMap((moment) => [...shownIn(moment)]))].filter((id) =>
       open.delete(id),
     );
-    if (covers.length > 0) tests.push(testOf(args, way, moments, covers));
+    if (covers.length > 0) tests.push(testOf(flow, args, way, moments, covers));
   }
   return { tests: tests.toReversed(), missing };
 }
@@ -72,7 +74,7 @@ function testOf(
     file: "generated.yaml",
     line: 1,
     params,
-    input: "",
+    input: inputFor(flow),
     script,
     around,
     ground: { kind: "memory" },

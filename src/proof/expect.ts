@@ -1,0 +1,142 @@
+/**
+ * Compares what a run did with what a test expects. Scalars are equal, objects are contained, lists are exact; `...` in a
+ * list stands for any number of items, `re:` begins a pattern, `<= 8` and `>= 2` compare, `absent` is absent.
+ */
+import type { ExpectKey, Expected } from "../flow/flow-test.ts";
+import { isObject, own, sameJson, type Json } from "../flow/json.ts";
+import { readPattern } from "../flow/text/pattern.ts";
+import type { Heard, Observed } from "./observe.ts";
+
+/** What does not hold. `at`: where below the key. */
+export type Unmet = {
+  readonly key: string;
+  readonly line: number;
+  readonly at: string;
+  readonly expected: Json;
+  readonly got: Json | undefined;
+};
+
+export function unmetIn(expect: Expected, observed: Observed, heard: readonly Heard[]): readonly Unmet[] {
+  return Object.entries(expect.values).flatMap(([key, expected]) => {
+    const line = expect.lines[key] ?? 1;
+    const found =
+      key === "said" ? unsaid(expected, heard) : mismatch(expected, own(observed, key), key as ExpectKey, "");
+    return found === null ? [] : [{ key, line, ...found }];
+  });
+}
+
+type Mismatch = { readonly at: string; readonly expected: Json; readonly got: Json | undefined };
+
+function mismatch(expected: Json, got: Json | undefined, key: ExpectKey | null, at: string): Mismatch | null {
+  const wrong: Mismatch = { at, expected, got };
+  if (expected === "absent") return got === undefined ? null : wrong;
+  if (got === undefined) return wrong;
+  if (Array.isArray(expected)) return Array.isArray(got) ? mismatchOfLists(expected, got, key, wrong) : wrong;
+  if (isObject(expected)) {
+    if (!isObject(got)) return wrong;
+    for (const [name, value] of Object.entries(expected)) {
+      const inner = mismatch(value, own(got, name), null, at === "" ? name : `${at}.${name}`);
+      if (inner !== null) return inner;
+    }
+    return null;
+  }
+  if (typeof expected === "string") return isMet(expected, got, key) ? null : wrong;
+  return sameJson(expected, got) ? null : wrong;
+}
+
+function isMet(expected: string, got: Json, key: ExpectKey | null): boolean {
+  const compared = COMPARED.exec(expected);
+  if (compared !== null && typeof got === "number") return compare(got, compared[1]!, Number(compared[2]));
+  if (expected.startsWith("re:")) return typeof got === "string" && matchesPattern(expected.slice(3), got);
+  if (key === "path" && typeof got === "string") return isOnPath(expected, got);
+  if (key === "calls" && typeof got === "string") return got === expected || got.startsWith(`${expected} `);
+  return expected === got;
+}
+
+const COMPARED = /^(<=|>=|<|>) *(-?\d+(?:\.\d+)?)$/;
+
+function compare(got: number, sign: string, bound: number): boolean {
+  if (sign === "<=") return got <= bound;
+  if (sign === ">=") return got >= bound;
+  return sign === "<" ? got < bound : got > bound;
+}
+
+function matchesPattern(pattern: string, text: string): boolean {
+  const read = readPattern(pattern);
+  return read.kind === "matcher" && read.matcher.test(text);
+}
+
+/** `STEP LABEL`, `STEP`, with `x PATTERN` for a label that checks overturned, and `-> TARGET` where that matters. */
+function isOnPath(expected: string, got: string): boolean {
+  const [wanted, found] = [LEG.exec(expected)?.groups, LEG.exec(got)?.groups];
+  if (wanted === undefined || found === undefined) return false;
+  return (
+    wanted.step === found.step &&
+    (wanted.label === undefined || wanted.label === found.label) &&
+    (wanted.pattern === "*" || wanted.pattern === found.pattern) &&
+    (wanted.to === undefined || wanted.to === found.to)
+  );
+}
+
+const LEG = /^(?<step>\S+)(?: (?!x |-> )(?<label>\S+))?(?: x (?<pattern>\S+))?(?: -> (?<to>.+))?$/;
+
+/** `...` takes as many items as it has to. */
+function mismatchOfLists(
+  expected: readonly Json[],
+  got: readonly Json[],
+  key: ExpectKey | null,
+  wrong: Mismatch,
+): Mismatch | null {
+  const known = new Map<string, boolean>();
+  const fits = (from: number, at: number): boolean => {
+    const name = `${from} ${at}`;
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const result = fitsHere(from, at);
+    known.set(name, result);
+    return result;
+  };
+  const fitsHere = (from: number, at: number): boolean => {
+    if (from === expected.length) return at === got.length;
+    if (expected[from] === "...") return fits(from + 1, at) || (at < got.length && fits(from, at + 1));
+    return at < got.length && mismatch(expected[from]!, got[at], key, "") === null && fits(from + 1, at + 1);
+  };
+  return fits(0, 0) ? null : wrong;
+}
+
+/** `{ at: STEP[@VISIT], saw, unseen }`, or a list of them. */
+function unsaid(expected: Json, heard: readonly Heard[]): Mismatch | null {
+  for (const [index, one] of (Array.isArray(expected)
+    ? (expected as readonly Json[])
+    : [expected]
+  ).entries()) {
+    if (!isObject(one)) continue;
+    const [step, visit] = typeof one.at === "string" ? one.at.split("@") : [];
+    const texts = heard.filter(
+      (request) =>
+        (step === undefined || request.step === step) &&
+        (visit === undefined || request.visit === Number(visit)),
+    );
+    const missing = wordsIn(one.saw).find((word) => !texts.some(({ text }) => occurs(word, text)));
+    const present = wordsIn(one.unseen).find((word) => texts.some(({ text }) => occurs(word, text)));
+    const at = String(index + 1);
+    if (missing !== undefined)
+      return { at, expected: `a request that holds ${missing}`, got: describe(texts) };
+    if (present !== undefined)
+      return { at, expected: `no request that holds ${present}`, got: describe(texts) };
+  }
+  return null;
+}
+
+function wordsIn(value: Json | undefined): readonly string[] {
+  const words = value === undefined ? [] : Array.isArray(value) ? (value as readonly Json[]) : [value];
+  return words.filter((word) => typeof word === "string");
+}
+
+function occurs(word: string, text: string): boolean {
+  return word.startsWith("re:") ? matchesPattern(word.slice(3), text) : text.includes(word);
+}
+
+function describe(heard: readonly Heard[]): string {
+  return heard.length === 0 ? "no request" : `${heard.length} ${heard.length === 1 ? "request" : "requests"}`;
+}

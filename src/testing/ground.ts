@@ -1,0 +1,278 @@
+/** Runs a test of a flow in memory: the real engine, prompts, gate and rules of checks; everything else is a table. */
+import { judge } from "../boundaries/gate/gate.ts";
+import { offerOf } from "../boundaries/tools/toolbox.ts";
+import { createScripted } from "../backends/scripted/scripted.ts";
+import { judgeCommand } from "../effects/checks/check-command.ts";
+import type { ProcessResult } from "../effects/process/process.ts";
+import { drive } from "../engine/drive/drive.ts";
+import type { Backend, Clock, Hooks, Message, Ports, Toolbox, TurnRequest } from "../engine/ports.ts";
+import type { Prepared } from "../engine/schema/prepared.ts";
+import type { CallResult, CheckResult, Entry } from "../flow/event.ts";
+import type { Around, CheckGiven, FlowTest } from "../flow/flow-test.ts";
+import type { Check, Step, StepId } from "../flow/flow.ts";
+import { own, type Json } from "../flow/json.ts";
+import { createMemoryJournal } from "../journal/memory.ts";
+import { composer } from "../prompts/compose.ts";
+import { expandReplies } from "../proof/expand.ts";
+import type { Heard } from "../proof/observe.ts";
+
+export type Ran = {
+  readonly entries: readonly Entry[];
+  readonly heard: readonly Heard[];
+  readonly waits: readonly number[];
+  /** Replies that were not used, and what else a person should know. */
+  readonly warnings: readonly string[];
+  /** Why the test could not be run; the line is the reply's. */
+  readonly fault?: { readonly line: number; readonly why: string };
+};
+
+export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly Entry[] = []): Promise<Ran> {
+  const heard: Heard[] = [];
+  const waits: number[] = [];
+  const expansion = expandReplies(flow, test.script);
+  if (expansion.kind === "none")
+    return { entries: [], heard, waits, warnings: [], fault: { line: expansion.line, why: expansion.why } };
+  const scripted = createScripted(expansion.replies, marksIn(past));
+  const stop = new AbortController();
+  const turns = createTurns(test.around.order);
+  const journal = createMemoryJournal();
+  const { params: args, input, around, until } = test;
+  const backend = { id: "scripted", options: null };
+  const first: Entry = {
+    seq: 1,
+    at: around.clock,
+    event: {
+      type: "run.started",
+      run: RUN,
+      agent: flow.agent,
+      flow: "digest",
+      args,
+      input,
+      cwd: "/",
+      backend,
+    },
+  };
+  const about = { id: RUN, agent: flow.agent, at: around.clock, digest: "digest", flow };
+  const handle = await journal.create(about, past.length === 0 ? [first] : past);
+  await drive({
+    flow,
+    ports: portsFor(flow, test, listening(scripted, heard, turns), turns, waits, past),
+    handle,
+    past,
+    begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
+    signal: stop.signal,
+    wantsDeeds: until !== undefined,
+    recall: (_entry, { lanes }) => turns.now(lanes),
+    observe: (_entry, { lanes }, deeds) => {
+      turns.now(lanes);
+      if (deeds.some((deed) => deed.kind === "began" && deed.step === until)) stop.abort();
+    },
+  });
+  const isCut = stop.signal.aborted;
+  return {
+    entries: await journal.read(RUN),
+    heard,
+    waits,
+    warnings: isCut ? [] : (scripted.leftovers?.() ?? []),
+  };
+}
+
+const RUN = "test";
+
+function marksIn(past: readonly Entry[]): readonly Json[] {
+  return past.flatMap(({ event }) =>
+    event.type === "step.answered" && "mark" in event.reply && event.reply.mark !== undefined
+      ? [event.reply.mark]
+      : [],
+  );
+}
+
+/** Siblings of a fork are done one after the other, so that a test goes the same way each time. */
+type Turns = {
+  readonly now: (lanes: readonly { readonly step: StepId }[]) => void;
+  /** Waits until it is the turn of the step. */
+  readonly of: (step: StepId, signal: AbortSignal) => Promise<void>;
+};
+
+function createTurns(order: readonly StepId[]): Turns {
+  let first: StepId | undefined;
+  let waiting: (() => void)[] = [];
+  const placeOf = (step: StepId) => (order.includes(step) ? order.indexOf(step) : order.length);
+  return {
+    now: (lanes) => {
+      first = lanes.toSorted((a, b) => placeOf(a.step) - placeOf(b.step))[0]?.step;
+      const woken = waiting;
+      waiting = [];
+      for (const wake of woken) wake();
+    },
+    of: async (step, signal) => {
+      while (first !== undefined && first !== step && !signal.aborted)
+        await new Promise<void>((wake) => {
+          waiting.push(wake);
+          signal.addEventListener("abort", () => wake(), { once: true });
+        });
+    },
+  };
+}
+
+function listening(backend: Backend, heard: Heard[], turns: Turns): Backend {
+  const { turn } = backend;
+  if (turn === undefined) return backend;
+  return {
+    ...backend,
+    turn: async (request) => {
+      await turns.of(request.asker.step, request.signal);
+      heard.push(heardIn(request));
+      return await turn(request);
+    },
+  };
+}
+
+function heardIn({ asker: { step, visit }, system, messages }: TurnRequest): Heard {
+  const texts = messages.map(textOf);
+  return { step, visit, system, said: texts.at(-1) ?? "", text: [system, ...texts].join("\n") };
+}
+
+function textOf(message: Message): string {
+  if (message.role === "tool") return message.results.map(({ content }) => content).join("\n");
+  const payload =
+    message.role === "assistant" && message.output !== undefined ? JSON.stringify(message.output) : "";
+  return message.text + payload;
+}
+
+/** Each list is used in order; its last item holds from then on. */
+function inOrder<T>(lists: { readonly [name: string]: readonly T[] }, used: (name: string) => number) {
+  const counts = new Map<string, number>();
+  return (name: string): T | undefined => {
+    const list = own(lists, name);
+    if (list === undefined) return undefined;
+    const at = counts.get(name) ?? used(name);
+    counts.set(name, at + 1);
+    return list[Math.min(at, list.length - 1)];
+  };
+}
+
+function portsFor(
+  flow: Prepared,
+  test: FlowTest,
+  backend: Backend,
+  turns: Turns,
+  waits: number[],
+  past: readonly Entry[],
+): Ports {
+  const { around } = test;
+  const checked = inOrder(around.checks, (name) => timesChecked(past, name));
+  let looks = past.flatMap(({ event }) => (event.type === "step.looked" ? event.sights : [])).length;
+  let told = past.filter(({ event }) => event.type === "step.told").length;
+  return {
+    backend,
+    compose: composer,
+    cwd: "/",
+    clock: fakeClock(around.clock, waits),
+    toolbox: toolboxOf(around),
+    ...(flow.hooks !== undefined && { hooks: hooksOf(around, turns) }),
+    shell: {
+      check: (check, signal) => checkResult(check, checked(check.name) ?? { kind: "pass" }, signal),
+      perform: (_step, _args, _signal) => Promise.reject(new Error("a test in memory runs no commands")),
+    },
+    watch: {
+      look: () => {
+        looks += 1;
+        return Promise.resolve({ met: around.sights[looks - 1] ?? false, what: `look ${looks}` });
+      },
+    },
+    person: {
+      isReachable: around.answers.length > 0,
+      absent: "deny",
+      ask: () => {
+        const answer = around.answers[told];
+        told += 1;
+        return Promise.resolve(answer == null ? null : { answer, by: "file" });
+      },
+    },
+  };
+}
+
+function timesChecked(past: readonly Entry[], name: string): number {
+  return past.flatMap(({ event }) =>
+    event.type === "step.checked" ? event.results.filter((one) => one.name === name) : [],
+  ).length;
+}
+
+/** What a command would give is judged by the check's own rule. */
+function checkResult(check: Check, given: CheckGiven, signal: AbortSignal): Promise<CheckResult> {
+  const { name, pattern } = check;
+  if (given.kind === "output" && check.kind === "command") {
+    const { exit: exitCode, stdout, stderr } = given;
+    const result: ProcessResult = {
+      exitCode,
+      stdout,
+      stderr,
+      signal: null,
+      timedOut: false,
+      aborted: false,
+      truncated: false,
+    };
+    return judgeCommand(check, { cwd: "/", env: {}, exec: () => Promise.resolve(result), git: null }, signal);
+  }
+  const ok = given.kind === "pass" || (given.kind === "output" && given.exit === 0);
+  const summary = given.kind === "fail" ? (given.summary ?? "the test lets it fail") : "";
+  return Promise.resolve({
+    name,
+    ok,
+    pattern,
+    summary,
+    params: ok ? {} : { summary, stdout: "", stderr: "", exitCode: 1 },
+  });
+}
+
+/** The gate judges as in a run; what a tool gives is a table. */
+function toolboxOf({ tools }: Around): Toolbox {
+  const given = inOrder(tools, () => 0);
+  const call = (step: Step, calls: Parameters<Toolbox["call"]>[1]) =>
+    calls.map(({ id, name, input }): CallResult => {
+      const judgement = judge(
+        step,
+        { name, input },
+        calls.map((one) => one.name),
+      );
+      if (!judgement.allow)
+        return { id, name, ok: false, content: judgement.reason, denied: judgement.reason };
+      const { ok, content } = given(name) ?? { ok: true, content: `${name} done` };
+      return { id, name, ok, content };
+    });
+  return {
+    offer: offerOf({ isReachable: false, absent: "deny" }, true),
+    judge: (step, one, batch) => {
+      const judgement = judge(step, one, batch);
+      return judgement.allow ? null : judgement.reason;
+    },
+    call: (step, calls) => Promise.resolve(call(step, calls)),
+    callInStage: (step, calls) => Promise.resolve({ kind: "results", results: call(step, calls) }),
+  };
+}
+
+function hooksOf({ hooks }: Around, turns: Turns): Hooks {
+  const given = inOrder(hooks, () => 0);
+  return {
+    call: async (path, _args, signal) => {
+      await turns.of(path[0]!, signal);
+      const value = given(path.join(".")) ?? given(path.at(-1)!) ?? null;
+      return value === null ? { kind: "absent" } : { kind: "gave", value };
+    },
+    close: () => Promise.resolve(),
+  };
+}
+
+function fakeClock(start: number, waits: number[]): Clock {
+  let now = start;
+  return {
+    now: () => now++,
+    sleep: async (ms, signal) => {
+      await new Promise(setImmediate);
+      if (signal.aborted) return;
+      waits.push(ms);
+      now += ms;
+    },
+  };
+}
