@@ -39,6 +39,7 @@ export function suiteOf(flow: Prepared, args: JsonObject, found: Found, wanted: 
 }
 
 function testOf(
+  flow: Flow,
   params: JsonObject,
   way: Way,
   moments: readonly Moment[],
