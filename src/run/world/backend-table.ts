@@ -25,6 +25,8 @@ export type BackendRow = {
   /** It starts a program, which the user's config.json names under the id of the backend. */
   readonly program?: {
     readonly about: string;
+    /** The page of the manual about it. */
+    readonly page: string;
     /** How long an answer may take, unless the user sets `timeoutMs`. Absent: there is no such setting. */
     readonly timeoutMs?: number;
   };
@@ -73,7 +75,7 @@ export const BACKENDS: { readonly [id: string]: BackendRow } = {
     },
   },
   acp: {
-    program: { about: "The coding agent that the backend acp starts." },
+    program: { about: "The coding agent that the backend acp starts.", page: "agents" },
     unconfinable: true,
     watched: true,
     make: async (need) => {
@@ -102,16 +104,17 @@ function namedModel({ model, recorded }: BackendNeed): string | undefined {
 async function programOf({ config, env, root }: BackendNeed, id: string): Promise<ProgramEntry> {
   const { findProgram } = await import("./programs.ts");
   const entry = own(config.programs, id);
+  const page = manual(BACKENDS[id]!.program!.page);
   if (entry === undefined)
     throw new RunnerError(
       "NO_BACKEND",
-      `The backend "${id}" starts a program that your own config.json names: { "${id}": { "command": "…" } }. See ${manual("agents")}`,
+      `The backend "${id}" starts a program that your own config.json names: { "${id}": { "command": "…" } }. See ${page}`,
     );
   const command = findProgram(entry.command, env, [root]);
   if (command !== null) return { ...entry, command };
   throw new RunnerError(
     "BACKEND_UNAVAILABLE",
     `The program "${entry.command}" of "${id}" in your config.json is not found: name it by its absolute path, or by a name ` +
-      `that is on your PATH outside of the project and of node_modules/.bin. See ${manual("agents")}`,
+      `that is on your PATH outside of the project and of node_modules/.bin. See ${page}`,
   );
 }
