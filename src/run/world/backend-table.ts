@@ -89,6 +89,9 @@ export const BACKENDS: { readonly [id: string]: BackendRow } = {
   },
 };
 
+/** What `--backend` takes. A script is given with `--script`. */
+export const BACKEND_IDS = Object.keys(BACKENDS).filter((id) => id !== "scripted");
+
 async function processesOf({ stateDir }: BackendNeed, prefix: string) {
   const { createAgentProcesses } = await import("../../effects/process/agent-processes.ts");
   return createAgentProcesses(prefix, stateDir);
