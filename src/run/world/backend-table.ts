@@ -36,6 +36,8 @@ export type BackendRow = {
   readonly watched?: true;
 };
 
+const ANSWER_MS = 300_000;
+
 export const BACKENDS: { readonly [id: string]: BackendRow } = {
   scripted: {
     make: async ({ recorded, marks }) => {
@@ -85,6 +87,29 @@ export const BACKENDS: { readonly [id: string]: BackendRow } = {
         processesOf(need, "lockstep-acp-"),
       ]);
       return await createAcp({ env: need.env, ...program, processes });
+    },
+  },
+  command: {
+    program: {
+      about: "The program that the backend command asks as a model.",
+      page: "models",
+      timeoutMs: ANSWER_MS,
+    },
+    watched: true,
+    make: async (need) => {
+      const [{ createCommandModel }, program, processes] = await Promise.all([
+        import("../../backends/command/command.ts"),
+        programOf(need, "command"),
+        processesOf(need, "lockstep-command-"),
+      ]);
+      const model = namedModel(need);
+      return createCommandModel({
+        env: need.env,
+        timeoutMs: ANSWER_MS,
+        ...program,
+        processes,
+        ...(model && { model }),
+      });
     },
   },
 };
