@@ -39,7 +39,7 @@ export async function builtCommand(): Promise<string> {
   return main;
 }
 
-const PARTS = ["src/**/*.{ts,json}", "bench/*.ts", "{templates,schemas}/**/*.*", "scripts/bundle.ts"];
+const PARTS = ["src/**/*.{ts,json}", "bench/*.ts", "{templates,schemas}/**/*.*", "scripts/{bundle,eager}.ts"];
 
 /** Changes with the content of any source: times and folders may change while a test works beside the sources. */
 function fingerprint(): string {

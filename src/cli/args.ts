@@ -31,6 +31,7 @@ export type Offer =
   | "question"
   | "command"
   | "model"
+  | "backend"
   | "file"
   | "folder"
   | "new";

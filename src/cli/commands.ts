@@ -84,7 +84,7 @@ const MODEL = {
 const BACKEND = {
   name: "backend",
   takes: "ID",
-  offers: ["ai-sdk", "claude-agent", "acp"],
+  offers: "backend",
   reserved: true,
   help: "the backend that runs the model (default: ai-sdk)",
 } as const satisfies Flag;
