@@ -5,11 +5,11 @@ import type { Module, Parameter } from "../../flow/flow.ts";
 import { ACTIONS, type Actions } from "../../flow/settings.ts";
 import { recordOf } from "../text/record.ts";
 import type { AgentSource } from "./agent-shape.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
 import { findModule } from "./outside.ts";
-import { escapeSegment } from "../text/places.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
 import type { Reader } from "../text/shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export type ActionWorld = {
   /** The agent's folder, from the project's root. */

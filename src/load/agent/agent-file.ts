@@ -10,7 +10,7 @@ import {
   type Actions,
   type Settings,
 } from "../../flow/settings.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
 import type { Finding } from "../rules/finding.ts";
 import { repeatedKeys } from "../rules/keys.ts";
 import { isWritten, readDocument, type Document } from "../text/document.ts";

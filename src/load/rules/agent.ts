@@ -6,9 +6,9 @@ import type { StepSource } from "../registry/registry-shape.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { isWritten, type Document } from "../text/document.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
-import { escapeSegment, pointerOf } from "../text/places.ts";
+import { escapeSegment, pointerOf } from "../../flow/json-pointer.ts";
 import type { Finding } from "./finding.ts";
-import type { Loaded, Registered } from "./loaded.ts";
+import type { LoadedFlow, Registered } from "./loaded.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
 
 export const rules: Rules = {
@@ -36,7 +36,7 @@ export const inert: Rules = {
   stage: [inertBesideStages],
 };
 
-function* checkName({ name, agent, agentDocument, words }: Loaded): Generator<Finding> {
+function* checkName({ name, agent, agentDocument, words }: LoadedFlow): Generator<Finding> {
   if (agent.name !== undefined && agent.name !== name)
     yield misnamed(name, agent.name, agentDocument, "/name", words.agent);
 }
@@ -103,7 +103,7 @@ type Row = {
   /** No version will act on it as things are. */
   readonly never?: true;
   /** Whether it would make a difference. */
-  readonly matters: (loaded: Loaded) => boolean;
+  readonly matters: (loaded: LoadedFlow) => boolean;
 };
 
 const AGENT_ROWS: readonly Row[] = [
@@ -178,7 +178,7 @@ const AGENT_ROWS: readonly Row[] = [
 ];
 
 /** Whole groups of agent.json, whatever the flow beside it is written in. */
-function* inertGroups(loaded: Loaded): Generator<Finding> {
+function* inertGroups(loaded: LoadedFlow): Generator<Finding> {
   for (const { path, what, fix, never, matters } of AGENT_ROWS) {
     if (!isWritten(loaded.agentDocument, path) || !matters(loaded)) continue;
     const message = `${path.join(".")} has no effect${never ? "" : " in this version"}: ${what}.`;
@@ -221,7 +221,7 @@ const UNUSED_BESIDE_STAGES: readonly Pick<Row, "path" | "what" | "fix">[] = [
   },
 ];
 
-function* inertBesideStages({ agentDocument }: Loaded): Generator<Finding> {
+function* inertBesideStages({ agentDocument }: LoadedFlow): Generator<Finding> {
   for (const { path, what, fix } of UNUSED_BESIDE_STAGES) {
     const message = `${path.join(".")} has no effect here: ${what}.`;
     if (isWritten(agentDocument, path)) yield notActedOn(agentDocument, pointerOf(path), message, fix);

@@ -5,7 +5,7 @@ import type { Finding } from "./finding.ts";
 import { isFinal } from "../registry/gate-forms.ts";
 import { atName, atSchema, atStep, witness, type Registered } from "./loaded.ts";
 import { error, type Codes, type Rules } from "./rule.ts";
-import { fieldWords } from "../registry/schemas.ts";
+import { fieldWords } from "../../flow/json-schema.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 
 export const rules: Rules = { complete: [checkComplete] };

@@ -1,7 +1,7 @@
 /** A finding before it is placed and weighed: the loader collects these, and only the final list knows what is live. */
 import type { StepId } from "../../flow/flow.ts";
 import type { Edit } from "../../flow/problem.ts";
-import type { Code } from "./codes.ts";
+import type { Code } from "../codes.ts";
 import type { Document } from "../text/document.ts";
 
 export type Finding = {

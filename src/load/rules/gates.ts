@@ -11,20 +11,19 @@ import {
   type Path,
 } from "../../flow/json.ts";
 import { repeatedKeys } from "./keys.ts";
-import type { Code } from "./codes.ts";
+import type { Code } from "../codes.ts";
 import { isWritten } from "../text/document.ts";
 import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import { atName, atSchema, atStep, schemaPlace, witness, type Registered } from "./loaded.ts";
 import { continuationOf } from "../registry/moves.ts";
-import { pointerOf } from "../text/places.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
 import { isNamed } from "../registry/promises.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
 import type { GateSource, Intent } from "../registry/registry-shape.ts";
-import { parsePointer } from "../../flow/json-schema.ts";
-import { fieldSchema, fieldWords } from "../registry/schemas.ts";
-import { show } from "../text/shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { fieldSchema, fieldWords, parsePointer } from "../../flow/json-schema.ts";
+import { showValue } from "../text/shape.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export const rules: Rules = { gated: [checkGates] };
 
@@ -440,5 +439,5 @@ function* checkFields(
 }
 
 function list(words: readonly Json[]): string {
-  return words.map((word) => show(word)).join(", ");
+  return words.map((word) => showValue(word)).join(", ");
 }

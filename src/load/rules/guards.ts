@@ -6,13 +6,13 @@ import { checkValues } from "./values.ts";
 import { isWritten } from "../text/document.ts";
 import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "../registry/guards.ts";
-import type { Code } from "./codes.ts";
-import { at, type At, type Loaded, type Registered } from "./loaded.ts";
+import type { Code } from "../codes.ts";
+import { atPart, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
-import { escapeSegment, pointerOf, unescapeSegment } from "../text/places.ts";
+import { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "../registry/registry-shape.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 import { customaryClosure } from "../agent/verdict-types.ts";
 
 export const rules: Rules = {
@@ -64,7 +64,7 @@ function checkChecks(machine: Machine): Iterable<Finding> {
   const asking: Asking[] = [];
   for (const [id, { source }] of machine.stages) {
     const ask = (name: string, ...key: Path) =>
-      asking.push({ name, by: `The stage "${id}"`, place: at(machine, "steps", id, ...key) });
+      asking.push({ name, by: `The stage "${id}"`, place: atPart(machine, "steps", id, ...key) });
     for (const [index, name] of source.assert.entries()) ask(name, "assert", String(index));
     if (source.gate !== undefined) ask(source.gate, "gate");
   }
@@ -73,7 +73,7 @@ function checkChecks(machine: Machine): Iterable<Finding> {
 
 /** Checks that are asked for exist, and those that exist can fail and are asked for. */
 function* checkDeclared(
-  loaded: Loaded,
+  loaded: LoadedFlow,
   declared: ReadonlyMap<string, ValidatorSource>,
   asking: readonly Asking[],
   patterns: ReadonlyMap<string, unknown> | null,
@@ -88,12 +88,12 @@ function* checkDeclared(
       code: "CHECK-UNKNOWN",
       ...place,
       message: `${by} uses the ${what} "${name}", which does not exist.${didYouMean(name, declared.keys())}`,
-      fix: `Add "${name}" to ${group} in ${at(loaded, "checks").document.file}, or correct the name.`,
+      fix: `Add "${name}" to ${group} in ${atPart(loaded, "checks").document.file}, or correct the name.`,
       ...correctTo(onlyNear(name, declared.keys()), place.document, place.pointer),
     };
   }
   for (const [name, check] of declared) {
-    const place = at(loaded, "checks", name);
+    const place = atPart(loaded, "checks", name);
     if (FORBIDDEN_NAMES.has(name))
       yield {
         code: "FORBIDDEN-NAME",

@@ -3,9 +3,9 @@ import type { Move, Step } from "../../flow/flow.ts";
 import { isObject, parseDotPath, type Json, type Path } from "../../flow/json.ts";
 import { isNamed, promiseOf, valuesAt } from "../registry/promises.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 import type { Finding } from "./finding.ts";
-import { answerSchema, at, written, type At, type Loaded, type Registered } from "./loaded.ts";
+import { answerSchema, atPart, written, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import { warning, type Codes, type Rules } from "./rule.ts";
 
 export const rules: Rules = { all: [checkSwitches], gated: [checkHandoff], stage: [checkOutput] };
@@ -18,7 +18,7 @@ export const codes = {
   "TRANS-DEFAULT": warning("no default", "Without a default, an unexpected value ends the run."),
 } satisfies Codes;
 
-function* checkSwitches(loaded: Loaded): Generator<Finding> {
+function* checkSwitches(loaded: LoadedFlow): Generator<Finding> {
   for (const step of loaded.steps.values()) {
     for (const [label, move] of Object.entries(step.edges)) {
       // A stage that is skipped goes on where one that is done does.
@@ -29,7 +29,7 @@ function* checkSwitches(loaded: Loaded): Generator<Finding> {
 }
 
 function* checkSwitch(
-  loaded: Loaded,
+  loaded: LoadedFlow,
   step: Step,
   label: string,
   move: Extract<Move, { kind: "switch" }>,
@@ -37,7 +37,7 @@ function* checkSwitch(
   const { words } = loaded;
   const isStage = words.step === "stage";
   const name = isStage ? "next" : label;
-  const place = (...part: Path) => at(loaded, "steps", step.id, "edges", label, ...part);
+  const place = (...part: Path) => atPart(loaded, "steps", step.id, "edges", label, ...part);
   const { path, schema } = readBy(step, move.on, isStage);
   const promised = path === null ? "unknown" : promiseOf(schema, path);
   if (isStage && (promised === "never" || promised === "unnamed")) {
@@ -96,7 +96,7 @@ function* checkHandoff(loaded: Registered): Generator<Finding> {
     for (const [index, field] of fields.entries()) {
       if (schema === true || isNamed(schema, parseDotPath(field))) continue;
       const owner = `handoffFields of the step "${id}"`;
-      yield notNamed(at(loaded, "steps", id, "carry", String(index)), field, owner, "its schema");
+      yield notNamed(atPart(loaded, "steps", id, "carry", String(index)), field, owner, "its schema");
     }
   }
 }
@@ -107,7 +107,12 @@ function* checkOutput(machine: Machine): Generator<Finding> {
     for (const { key, path } of step.stage?.output ?? []) {
       if (schema === true || isNamed(schema, path.slice(1))) continue;
       const owner = `output of the stage "${id}"`;
-      yield notNamed(at(machine, "steps", id, "carry", key), path.join("."), owner, "its completionSchema");
+      yield notNamed(
+        atPart(machine, "steps", id, "carry", key),
+        path.join("."),
+        owner,
+        "its completionSchema",
+      );
     }
   }
 }

@@ -5,7 +5,7 @@ import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import { atStep, schemaPlace, type Registered } from "./loaded.ts";
 import { warning, type Codes, type Rules } from "./rule.ts";
-import { pointerOf } from "../text/places.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
 import { promiseOf, valuesAt } from "../registry/promises.ts";
 import type { GateSource } from "../registry/registry-shape.ts";
 

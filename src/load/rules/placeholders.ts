@@ -12,11 +12,11 @@ import {
 } from "../../flow/text/placeholder.ts";
 import { arrivalsOf, type Arrival } from "../../flow/upstream.ts";
 import type { Finding } from "./finding.ts";
-import { at, witness } from "./loaded.ts";
+import { atPart, witness } from "./loaded.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { bodyPointer, RESULT_FIELDS, type Machine } from "../stages/machine-parts.ts";
 import { promiseOf, type Promised } from "../registry/promises.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export const rules: Rules = { stage: [checkPlaceholders] };
 
@@ -47,7 +47,7 @@ function* checkPlaceholders(machine: Machine): Generator<Finding> {
       if (fault === null) continue;
       yield {
         code: "StageCtxUnresolved",
-        ...at(machine, "steps", step.id),
+        ...atPart(machine, "steps", step.id),
         pointer,
         witness: witness(machine, step.id),
         ...fault,
@@ -238,7 +238,7 @@ function* checkStrangers(machine: Machine, { id, prompt }: Step, told: Set<strin
       : "";
     yield {
       code: "STAGE-PLACEHOLDER",
-      ...at(machine, "steps", id),
+      ...atPart(machine, "steps", id),
       pointer,
       message: `${part.written} in the stage "${id}" is not a placeholder and is sent unchanged.${hint}${secret}`,
       fix: `Read a field of ctx, or write \\${part.written} to keep the braces as text.`,

@@ -3,15 +3,15 @@ import type { Prompt, Step, StepId } from "../../flow/flow.ts";
 import { climptPatterns } from "../agent/climpt.ts";
 import { FALLBACKS } from "../registry/fallbacks.ts";
 import type { Finding } from "./finding.ts";
-import { atStep, type Loaded, type Registered } from "./loaded.ts";
+import { atStep, type LoadedFlow, type Registered } from "./loaded.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
-import { pointerOf } from "../text/places.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { emptyDocument } from "../text/document.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { placeholders } from "../../flow/text/template.ts";
 
 export const rules: Rules = {
@@ -57,7 +57,7 @@ function* checkPromptFiles(loaded: Registered): Generator<Finding> {
 
 type Said = { readonly prompt: Prompt; readonly steps?: readonly StepId[] };
 
-function* promptsOf({ flow }: Loaded): Generator<Said> {
+function* promptsOf({ flow }: LoadedFlow): Generator<Said> {
   yield { prompt: flow.system };
   for (const { id, prompt, guard } of Object.values(flow.steps)) {
     yield { prompt, steps: [id] };
@@ -68,7 +68,7 @@ function* promptsOf({ flow }: Loaded): Generator<Said> {
 }
 
 /** Each file once. */
-function* checkSizes(loaded: Loaded): Generator<Finding> {
+function* checkSizes(loaded: LoadedFlow): Generator<Finding> {
   const told = new Set<string>();
   for (const { prompt, steps } of promptsOf(loaded)) {
     const { file, text } = prompt;

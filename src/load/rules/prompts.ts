@@ -7,7 +7,7 @@ import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 import type { Section } from "../registry/sections.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { namesFor, supplierOf } from "../../flow/reads.ts";
 import { INPUT_TEXT, placeholderPlaces, readsInput } from "../../flow/text/template.ts";
 

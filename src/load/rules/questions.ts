@@ -11,9 +11,9 @@ import type {
   CheckRegistry,
   Onward,
   PromptPlace,
-  Question,
+  CheckPrompt,
 } from "../questions/questions-shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { namesFor, supplierOf } from "../../flow/reads.ts";
 import { placeholders } from "../../flow/text/template.ts";
 
@@ -145,7 +145,7 @@ function noCheck(loaded: Registered, id: StepId): Finding {
   };
 }
 
-function* checkOnward(loaded: Registered, id: StepId, check: Question): Generator<Finding> {
+function* checkOnward(loaded: Registered, id: StepId, check: CheckPrompt): Generator<Finding> {
   if (check.onPass === undefined) {
     yield {
       code: "STEP-NO-WAY",

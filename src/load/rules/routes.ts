@@ -1,8 +1,8 @@
 /** Rules about the ways between steps. */
 import type { StepId } from "../../flow/flow.ts";
-import type { Code } from "./codes.ts";
+import type { Code } from "../codes.ts";
 import { correctTo, type Finding } from "./finding.ts";
-import { targetsOf } from "./graph.ts";
+import { targetsOf } from "../../flow/graph.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import { error, warning, type Codes, type Rules } from "./rule.ts";
 import { atStep, witness, type Registered } from "./loaded.ts";
@@ -13,7 +13,7 @@ import {
   type StepSource,
   type TransitionSource,
 } from "../registry/registry-shape.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 
 export const rules: Rules = { gated: [checkRoutes] };
 

@@ -1,7 +1,7 @@
 /** What a file of this folder declares: its codes, and the checks that find them. Adding a rule touches that file only. */
 import type { Machine } from "../stages/machine-parts.ts";
 import type { Finding } from "./finding.ts";
-import type { Loaded, Registered } from "./loaded.ts";
+import type { LoadedFlow, Registered } from "./loaded.ts";
 
 export type Codes = { readonly [code: string]: Rule };
 
@@ -11,7 +11,7 @@ type Checks<L> = readonly ((loaded: L) => Iterable<Finding>)[];
 
 /** Checks by the dialects they hold in; each begins with what it would miss. */
 export type Rules = {
-  readonly all?: Checks<Loaded>;
+  readonly all?: Checks<LoadedFlow>;
   /** Every form of a registry. */
   readonly registry?: Checks<Registered>;
   /** The forms with gates: seven intents, or a complete intent. */

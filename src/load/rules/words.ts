@@ -6,9 +6,10 @@ import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import type { Registered } from "./loaded.ts";
 import { warning, type Codes, type Rules } from "./rule.ts";
-import { escapeSegment, placer } from "../text/places.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { placer } from "../../flow/text/places.ts";
 import { inPrompt, textDocument } from "../text/prompt-places.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 import { INPUT_TEXT, namesRead, placeholders } from "../../flow/text/template.ts";
 
 export const rules: Rules = { gated: [checkWords] };

@@ -2,11 +2,11 @@
 import type { Parameter } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { isFieldName, RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
 import { isPattern } from "../registry/guards.ts";
-import { misfitOf, toKebab } from "../agent/parameters.ts";
-import { escapeSegment } from "../text/places.ts";
-import { show, type Reader } from "../text/shape.ts";
+import { misfitOf, toKebab } from "../parameters.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { showValue, type Reader } from "../text/shape.ts";
 import { draftFault } from "./stage-file.ts";
 
 export type Inputs = {
@@ -24,7 +24,7 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
   const fault =
     type === undefined || type === "object"
       ? draftFault(inputs)
-      : `its type is ${show(type)}, but must be "object"`;
+      : `its type is ${showValue(type)}, but must be "object"`;
   if (fault !== null)
     report(
       "StageDefinitionInvalid",
@@ -34,7 +34,7 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
     );
   const properties = own(inputs, "properties");
   if (properties !== undefined && !isObject(properties)) {
-    const message = `inputs.properties is ${show(properties)}, but must be an object.`;
+    const message = `inputs.properties is ${showValue(properties)}, but must be an object.`;
     report("StageDefinitionInvalid", "/properties", message, "Write each field with its schema.");
   }
   const required = own(inputs, "required");

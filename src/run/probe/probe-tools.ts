@@ -9,7 +9,7 @@ import { callShown } from "../../flow/text/call-shown.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import type { PermissionMode } from "../../flow/settings.ts";
-import { openEntries } from "../../load/rules/commands.ts";
+import { openEntries } from "../../flow/open-commands.ts";
 import type { Surroundings } from "../boundary.ts";
 import { readConfig } from "../world/config.ts";
 import { guardedIn, ownFiles } from "../world/own-files.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Problem } from "../../../src/flow/problem.ts";
-import { CODES, type Code } from "../../../src/load/rules/codes.ts";
+import { CODES, type Code } from "../../../src/load/codes.ts";
 import { loadRegistry } from "../../../src/load/registry/registry-agent.ts";
 import { findPrompt } from "../../../src/prompts/find.ts";
 import { answerOf, filesOf, load, sha256, tree, type Changes } from "../world.ts";

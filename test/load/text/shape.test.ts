@@ -16,8 +16,9 @@ import {
   object,
   openGroup,
   text,
+  toJsonSchema,
 } from "../../../src/flow/shape.ts";
-import { readShape, toJsonSchema } from "../../../src/load/text/shape.ts";
+import { readShape } from "../../../src/load/text/shape.ts";
 import { AGENT as GOOD_AGENT, REGISTRY as GOOD_REGISTRY } from "../world.ts";
 
 const SHAPE = group("A thing.", {

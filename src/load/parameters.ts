@@ -1,15 +1,15 @@
 /** What an agent is started with: its declaration in agent.json, and the values that are given for it. */
-import type { Parameter } from "../../flow/flow.ts";
-import { FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "../../flow/json.ts";
-import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.ts";
-import type { Problem } from "../../flow/problem.ts";
-import type { AgentSource, ParameterSource } from "./agent-shape.ts";
-import type { Code } from "../rules/codes.ts";
-import { emptyDocument } from "../text/document.ts";
-import { toProblem } from "../rules/weigh.ts";
-import { escapeSegment } from "../text/places.ts";
-import { clip, show, type Reader } from "../text/shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import type { Parameter } from "../flow/flow.ts";
+import { FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../flow/text/pattern.ts";
+import type { Problem } from "../flow/problem.ts";
+import type { AgentSource, ParameterSource } from "./agent/agent-shape.ts";
+import type { Code } from "./codes.ts";
+import { emptyDocument } from "./text/document.ts";
+import { toProblem } from "./rules/weigh.ts";
+import { escapeSegment } from "../flow/json-pointer.ts";
+import { clip, showValue, type Reader } from "./text/shape.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
 
 export type Given = { readonly [name: string]: Json | undefined };
 
@@ -176,7 +176,7 @@ function checkDeclaration(
 export function misfitOf(parameter: Parameter, value: Json): string | null {
   return isOfType(value, parameter.type)
     ? rangeFault(parameter, value)
-    : `is ${show(value)}, but its type is ${parameter.type}`;
+    : `is ${showValue(value)}, but its type is ${parameter.type}`;
 }
 
 /** A parameter by its name, by its flag, and by its flag without dashes; its own name counts first. */
@@ -202,21 +202,21 @@ function coerce({ type }: Parameter, value: Json): Coerced {
   switch (type) {
     case "string":
       if (typeof value === "number") return accept(String(value));
-      return refuse(value === true ? "needs a value" : `is ${show(value)}, not a text`);
+      return refuse(value === true ? "needs a value" : `is ${showValue(value)}, not a text`);
     case "number": {
       const number = typeof value === "string" && value.trim() !== "" ? Number(value) : Number.NaN;
       if (Number.isFinite(number)) return accept(number);
-      return refuse(value === true ? "needs a value" : `is ${show(value)}, not a number`);
+      return refuse(value === true ? "needs a value" : `is ${showValue(value)}, not a number`);
     }
     case "boolean": {
       const word = typeof value === "object" ? "" : String(value).toLowerCase();
       if (["true", "yes", "1"].includes(word)) return accept(true);
       if (["false", "no", "0"].includes(word)) return accept(false);
-      return refuse(`is ${show(value)}, neither true nor false`);
+      return refuse(`is ${showValue(value)}, neither true nor false`);
     }
     case "object": {
       const parsed = typeof value === "string" ? parseObject(value) : null;
-      return parsed === null ? refuse(`is ${show(value)}, not a JSON object`) : accept(parsed);
+      return parsed === null ? refuse(`is ${showValue(value)}, not a JSON object`) : accept(parsed);
     }
   }
 }
@@ -261,7 +261,7 @@ function rangeFault({ validation }: Parameter, value: Json): string | null {
       : typeof value === "string" || Array.isArray(value)
         ? value.length
         : null;
-  const measured = typeof value === "number" ? show(value) : `of length ${size}`;
+  const measured = typeof value === "number" ? showValue(value) : `of length ${size}`;
   if (min !== undefined && size !== null && size < min) return `is ${measured}, less than ${min}`;
   if (max !== undefined && size !== null && size > max) return `is ${measured}, more than ${max}`;
   return withinSteps(MOST_STEPS, () => memberFault(validation, value));
@@ -275,7 +275,7 @@ function memberFault(
     const why = pattern === undefined ? null : patternMisfit(pattern, member);
     if (why !== null) return why;
     if (values !== undefined && !values.includes(member))
-      return `is ${show(member)}, not one of: ${values.map((one) => show(one)).join(", ")}`;
+      return `is ${showValue(member)}, not one of: ${values.map((one) => showValue(one)).join(", ")}`;
   }
   return null;
 }
@@ -287,10 +287,10 @@ function patternMisfit(pattern: string, member: Json): string | null {
     if (typeof member === "string" && read.matcher.test(member)) return null;
   } catch (error) {
     if (error instanceof TooManySteps)
-      return `is ${show(member)}, which would take too long to match with ${clip(pattern)}`;
+      return `is ${showValue(member)}, which would take too long to match with ${clip(pattern)}`;
     throw error;
   }
-  return `is ${show(member)}, which does not match ${pattern}`;
+  return `is ${showValue(member)}, which does not match ${pattern}`;
 }
 
 function isOfType(value: Json, type: Parameter["type"]): boolean {

@@ -5,32 +5,33 @@
  *
  * An error about steps that the selected entry never leads to is shown as a warning.
  */
-import { codes as agent } from "./agent.ts";
-import { codes as commands } from "./commands.ts";
-import { codes as complete } from "./complete.ts";
-import { codes as data } from "./data.ts";
-import { codes as ends } from "./ends.ts";
-import { codes as entries } from "./entries.ts";
-import { codes as failures } from "./failures.ts";
-import { codes as gates } from "./gates.ts";
-import { codes as guards } from "./guards.ts";
-import { codes as handed } from "./handed.ts";
-import { codes as intents } from "./intents.ts";
-import { codes as limits } from "./limits.ts";
-import { codes as placeholders } from "./placeholders.ts";
-import { codes as promptFiles } from "./prompt-files.ts";
-import { codes as prompts } from "./prompts.ts";
-import { codes as questions } from "./questions.ts";
-import { codes as routes } from "./routes.ts";
-import { codes as sandbox } from "./sandbox.ts";
-import { codes as servers } from "./servers.ts";
-import { codes as stages } from "./stages.ts";
-import { codes as tools } from "./tools.ts";
-import { codes as values } from "./values.ts";
-import { codes as verdict } from "./verdict.ts";
-import { codes as words } from "./words.ts";
-import { error, warning, type Codes } from "./rule.ts";
+import { codes as agent } from "./rules/agent.ts";
+import { codes as commands } from "./rules/commands.ts";
+import { codes as complete } from "./rules/complete.ts";
+import { codes as data } from "./rules/data.ts";
+import { codes as ends } from "./rules/ends.ts";
+import { codes as entries } from "./rules/entries.ts";
+import { codes as failures } from "./rules/failures.ts";
+import { codes as gates } from "./rules/gates.ts";
+import { codes as guards } from "./rules/guards.ts";
+import { codes as handed } from "./rules/handed.ts";
+import { codes as intents } from "./rules/intents.ts";
+import { codes as limits } from "./rules/limits.ts";
+import { codes as placeholders } from "./rules/placeholders.ts";
+import { codes as promptFiles } from "./rules/prompt-files.ts";
+import { codes as prompts } from "./rules/prompts.ts";
+import { codes as questions } from "./rules/questions.ts";
+import { codes as routes } from "./rules/routes.ts";
+import { codes as sandbox } from "./rules/sandbox.ts";
+import { codes as servers } from "./rules/servers.ts";
+import { codes as stages } from "./rules/stages.ts";
+import { codes as tools } from "./rules/tools.ts";
+import { codes as values } from "./rules/values.ts";
+import { codes as verdict } from "./rules/verdict.ts";
+import { codes as words } from "./rules/words.ts";
+import { error, warning, type Codes } from "./rules/rule.ts";
 
+export type { Rule } from "./rules/rule.ts";
 export type Code = keyof typeof CODES;
 
 const READING = {
