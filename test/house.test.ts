@@ -35,7 +35,7 @@ function isBehindDoor(path: string): boolean {
 }
 
 test("a closed room is entered by the files beside its floors only", () => {
-  assert.deepEqual(["load/index", "load/rules/check", "flow/text/places"].map(isBehindDoor), [
+  assert.deepEqual(["load/index", "load/rules/ends", "flow/text/places"].map(isBehindDoor), [
     false,
     true,
     false,

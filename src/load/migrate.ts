@@ -12,7 +12,7 @@ import {
 import { unescapeSegment } from "../flow/json-pointer.ts";
 import { recogniseDialect } from "./registry/dialect.ts";
 import { readDocument, type Document } from "./text/document.ts";
-import type { Finding } from "./rules/finding.ts";
+import type { Finding } from "./rules/rule.ts";
 import { modernAgent, modernRegistry } from "./agent/legacy.ts";
 import { joinPath } from "./text/paths.ts";
 import { rewriteJson } from "./text/rewrite.ts";

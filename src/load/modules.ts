@@ -4,7 +4,7 @@ import type { Flow, StepId } from "../flow/flow.ts";
 import { partsOf } from "../flow/rules.ts";
 import type { Problem } from "../flow/problem.ts";
 import { readText } from "./text/document.ts";
-import type { Finding } from "./rules/finding.ts";
+import type { Finding } from "./rules/rule.ts";
 import { toProblem } from "./rules/weigh.ts";
 import { defaultNames, type Named } from "./text/object-names.ts";
 import { escapesProject, joinPath, parentFolder } from "./text/paths.ts";

@@ -1,6 +1,6 @@
 /** What an agent is started with: its declaration in agent.json, and the values that are given for it. */
 import type { Parameter } from "../flow/flow.ts";
-import { FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { defined, FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../flow/text/pattern.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { AgentSource, ParameterSource } from "./agent/agent-shape.ts";
@@ -18,7 +18,7 @@ export function loadParameters(agent: AgentSource, reader: Reader): readonly Par
   const parameters: Parameter[] = [];
   for (const [name, source] of agent.parameters) {
     const pointer = `/parameters/${escapeSegment(name)}`;
-    const report = (code: Code, key: string, message: string, fix: string) =>
+    const report: Report = (code, key, message, fix) =>
       reader.findings.push({ code, document: reader.document, pointer: `${pointer}${key}`, message, fix });
 
     if (FORBIDDEN_NAMES.has(name)) {
@@ -29,12 +29,9 @@ export function loadParameters(agent: AgentSource, reader: Reader): readonly Par
       report("PARAM-DESCRIPTION", "", `The parameter "${name}" has no description.`, "Add a description.");
     }
     const flag = source.cli ?? `--${toKebab(name)}`;
-    const other = flags.get(flag);
-    if (other !== undefined) {
-      const message = `The parameters "${other}" and "${name}" have the same flag ${flag}.`;
-      report("PARAM-FLAG", "/cli", message, `Give "${name}" a flag of its own.`);
-    }
-    flags.set(flag, name);
+    checkFlag(flags, name, flag, "parameter", (code, message) =>
+      report(code, "/cli", message, `Give "${name}" a flag of its own.`),
+    );
     if (source.type === undefined) continue;
 
     const parameter = toParameter(name, source.type, flag, source);
@@ -126,29 +123,46 @@ function toParameter(
   flag: string,
   source: ParameterSource,
 ): Parameter {
-  const { min, max, pattern, enum: values } = source.validation ?? {};
-  const validation = {
-    ...(min !== undefined && { min }),
-    ...(max !== undefined && { max }),
-    ...(pattern !== undefined && patternFault(pattern) === null && { pattern }),
-    ...(values !== undefined && { enum: values }),
-  };
+  const { description = "", required, validation } = source;
+  const { min, max, pattern, enum: values } = validation ?? {};
+  const usable = pattern !== undefined && patternFault(pattern) === null ? pattern : undefined;
+  const bounds = { min, max, pattern: usable, enum: values };
+  return withBounds({ name, type, description, flag, required }, source.default, bounds);
+}
+
+type Bounds = { readonly [key in keyof NonNullable<Parameter["validation"]>]?: Json | undefined };
+
+/** Without what was not written. */
+export function withBounds(
+  parameter: Omit<Parameter, "default" | "validation">,
+  fallback: Json | undefined,
+  bounds: Bounds,
+): Parameter {
+  const validation = defined(bounds) as Parameter["validation"] & object;
   return {
-    name,
-    type,
-    description: source.description ?? "",
-    flag,
-    required: source.required,
-    ...(source.default !== undefined && { default: source.default }),
+    ...parameter,
+    ...(fallback !== undefined && { default: fallback }),
     ...(Object.keys(validation).length > 0 && { validation }),
   };
 }
 
-function checkDeclaration(
-  parameter: Parameter,
-  source: ParameterSource,
-  report: (code: Code, key: string, message: string, fix: string) => void,
+type Report = (code: Code, key: string, message: string, fix: string) => void;
+
+/** `flags`: those of the parameters before it, with their names. */
+export function checkFlag(
+  flags: Map<string, string>,
+  name: string,
+  flag: string,
+  what: "parameter" | "input",
+  report: (code: Code, message: string) => void,
 ): void {
+  const other = flags.get(flag);
+  if (other !== undefined)
+    report("PARAM-FLAG", `The ${what}s "${other}" and "${name}" have the same flag ${flag}.`);
+  flags.set(flag, name);
+}
+
+function checkDeclaration(parameter: Parameter, source: ParameterSource, report: Report): void {
   const { name } = parameter;
   const pattern = source.validation?.pattern;
   const fault = pattern === undefined ? null : patternFault(pattern);
@@ -156,24 +170,21 @@ function checkDeclaration(
     const message = `The pattern of the parameter "${name}" cannot be used: ${fault}: ${clip(pattern!)}`;
     report("AC-VALID-001", "/validation/pattern", message, "Write a valid regular expression.");
   }
-  if (parameter.default === undefined) return;
-  if (parameter.required) {
+  if (parameter.default !== undefined && parameter.required) {
     const message = `The parameter "${name}" is required, so its default is never used.`;
     report("PARAM-REQUIRED", "/default", message, 'Remove "default", or set "required" to false.');
   }
-  const why = misfitOf(parameter, parameter.default);
-  if (why !== null) {
-    report(
-      "PARAM-DEFAULT",
-      "/default",
-      `The default of the parameter "${name}" ${why}.`,
-      "Set a valid default.",
-    );
-  }
+  checkDefault(parameter, "parameter", report);
+}
+
+export function checkDefault(parameter: Parameter, what: "parameter" | "input", report: Report): void {
+  const why = parameter.default === undefined ? null : misfitOf(parameter, parameter.default);
+  const message = `The default of the ${what} "${parameter.name}" ${why}.`;
+  if (why !== null) report("PARAM-DEFAULT", "/default", message, "Set a valid default.");
 }
 
 /** Why a value cannot be that of the parameter, or null. */
-export function misfitOf(parameter: Parameter, value: Json): string | null {
+function misfitOf(parameter: Parameter, value: Json): string | null {
   return isOfType(value, parameter.type)
     ? rangeFault(parameter, value)
     : `is ${showValue(value)}, but its type is ${parameter.type}`;

@@ -3,7 +3,7 @@ import type { Problem } from "../flow/problem.ts";
 import { AGENT } from "./agent/agent-shape.ts";
 import { modelsToTry } from "./agent/models.ts";
 import type { LoadResult, SchemaToTry } from "./index.ts";
-import type { Finding } from "./rules/finding.ts";
+import type { Finding } from "./rules/rule.ts";
 import { refusedFolder } from "./rules/sandbox.ts";
 import { toProblem } from "./rules/weigh.ts";
 import { atPart, type LoadedFlow } from "./rules/loaded.ts";

@@ -4,7 +4,7 @@
  */
 import { isObject, own, readPath, type Json, type Path } from "../../flow/json.ts";
 import type { Document } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rule.ts";
 import { escapeSegment, pointerOf } from "../../flow/json-pointer.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 

@@ -5,6 +5,7 @@ import { VERDICT_CONFIG, type AgentSource, type VerdictConfig } from "./agent-sh
 import { criteriaOf } from "./criteria.ts";
 import { DEFAULTS } from "./defaults.ts";
 import { buildModule, buildState, NEVER, report, type VerdictAt, type VerdictWorld } from "./outside.ts";
+import { notActedOn } from "../rules/inert.ts";
 import { readShape, type Reader } from "../text/shape.ts";
 import type { VerdictType } from "./verdict-types.ts";
 
@@ -111,7 +112,8 @@ function buildChildren(config: VerdictConfig, at: VerdictAt): readonly StopRule[
     if (type !== "count:iteration" && settings.maxIterations !== undefined) {
       const message = `maxIterations of a condition of the type "${type}" has no effect: the limit of the whole verdict applies.`;
       const fix = "Move it to runner.verdict.config.";
-      report(inside, "CONFIG-NOT-ACTED-ON", "maxIterations", message, fix);
+      const { document, findings } = at.reader;
+      findings.push(notActedOn({ document, pointer: `${inside.pointer}/maxIterations` }, message, fix));
     }
     return [buildRule(type, settings, inside)];
   });

@@ -1,7 +1,7 @@
 /** Which written form a registry has: what it says of itself, else what it holds. */
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Document } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rule.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { showValue } from "../text/shape.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";

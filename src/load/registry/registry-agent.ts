@@ -15,8 +15,8 @@ import { limitsWith, loadVerdict, type DeclaredVerdict } from "../agent/verdict.
 import type { LoadResult, LoadWorld, SchemaToTry } from "../index.ts";
 import { CHECK_REGISTRY, type CheckRegistry } from "../questions/questions-shape.ts";
 import { buildQuestions } from "../questions/questions.ts";
-import { checkFlow } from "../rules/check.ts";
-import type { Finding } from "../rules/finding.ts";
+import { checkFlow } from "../codes.ts";
+import type { Finding } from "../rules/rule.ts";
 import { toProblem } from "../rules/weigh.ts";
 import { reachFrom } from "../../flow/graph.ts";
 import { onlyProblems, resultOf } from "../result.ts";

@@ -1,8 +1,7 @@
 /** Rules about commands: lists with entries that are as good as any command, and values that could be options. */
 import { openEntries } from "../../flow/open-commands.ts";
-import type { Finding } from "./finding.ts";
 import { atPart, atStep, type LoadedFlow, type Registered } from "./loaded.ts";
-import { warning, type Codes, type Rules } from "./rule.ts";
+import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { all: [checkCommandList], gated: [checkArguments] };
 

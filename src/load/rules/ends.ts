@@ -1,11 +1,10 @@
 /** Rules about the way to the end: every step can be reached, every live one leads to an end, something is looked at before it. */
 import type { Move, Step, StepId } from "../../flow/flow.ts";
-import type { Finding } from "./finding.ts";
 import { reachFrom, reachWithoutJumps, stepsWithoutEnd, type Steps } from "../../flow/graph.ts";
 import { atPart, visitsToVerdict, witness, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import { questionOf } from "../questions/questions.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
 export const rules: Rules = {

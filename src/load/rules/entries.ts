@@ -4,9 +4,8 @@ import { namesOf } from "../agent/verdict-types.ts";
 import { isWritten } from "../text/document.ts";
 import { pointerOf } from "../../flow/json-pointer.ts";
 import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
-import { correctTo, type Finding } from "./finding.ts";
 import { atPart, atStep, type Registered } from "./loaded.ts";
-import { error, type Codes, type Rules } from "./rule.ts";
+import { correctTo, error, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { registry: [checkIds, checkEntry], gated: [checkKinds] };
 

@@ -1,15 +1,16 @@
 /** Rules about the checks that stand before the end. */
 import type { StepId } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES, type Path } from "../../flow/json.ts";
+import { notActedOn } from "./inert.ts";
+import { unknownTarget } from "./routes.ts";
 import { checkFailures } from "./failures.ts";
 import { checkValues } from "./values.ts";
 import { isWritten } from "../text/document.ts";
-import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "../registry/guards.ts";
 import type { Code } from "../codes.ts";
 import { atPart, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { correctTo, error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
@@ -159,12 +160,9 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
     }
     const { target } = entry.onFailure;
     if (target !== undefined && !kinds.has(target)) {
+      const place = { document, pointer: `${pointer}/onFailure/target`, steps };
       yield {
-        code: "SR-TRANS-001",
-        document,
-        pointer: `${pointer}/onFailure/target`,
-        steps,
-        message: `After a failure, the validation "${key}" continues at the step "${target}", which does not exist.${didYouMean(target, kinds.keys())}`,
+        ...unknownTarget(place, `onFailure of the validation "${key}"`, target, [...kinds.keys()]),
         fix: "Name a step of the flow.",
         ...correctTo(onlyNear(target, kinds.keys()), document, `${pointer}/onFailure/target`),
       };
@@ -307,7 +305,7 @@ function* checkKeys(
       yield { code, ...place, message, fix: `Add "${key}".` };
     } else if (has(key)) {
       const message = `"${key}" of the validator "${name}" has no effect: its type is "${type}".`;
-      yield { code: "CONFIG-NOT-ACTED-ON", ...place, message, fix: `Remove "${key}".` };
+      yield notActedOn(place, message, `Remove "${key}".`);
     }
   }
 }

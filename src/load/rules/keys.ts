@@ -1,6 +1,6 @@
 /** Rules about keys that stand twice in one object of a JSON file, where only the last one is read. */
 import type { Document } from "../text/document.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./rule.ts";
 import { unescapeSegment } from "../../flow/json-pointer.ts";
 
 export function* repeatedKeys(document: Document): Generator<Finding> {

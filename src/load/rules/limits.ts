@@ -1,6 +1,5 @@
 /** Rules about limits: that they can hold, and that each can be reached before another one ends the run. */
-import type { Finding } from "./finding.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { atPart, type At, type LoadedFlow } from "./loaded.ts";
 import { AMOUNT_NAMES, softFault, type WrittenStepLimits } from "../../flow/spending.ts";
 

@@ -1,7 +1,7 @@
 /** What the rules look at: the flow as built, where its parts were written, and which steps are live. */
 import type { Files } from "../../flow/files.ts";
 import type { Flow, Step, StepId } from "../../flow/flow.ts";
-import { readPath, type Json, type Path } from "../../flow/json.ts";
+import { readPath, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
 import { checksEveryVisit, fewestVisits } from "../../flow/rules.ts";
 import type { AgentSource } from "../agent/agent-shape.ts";
 import type { Declared } from "../agent/mcp.ts";
@@ -11,7 +11,7 @@ import { placeInSchema, placeOfRef } from "../registry/schemas.ts";
 import type { Document, DocumentRead } from "../text/document.ts";
 import type { Where } from "../text/origin.ts";
 import { escapeSegment, pointerOf } from "../../flow/json-pointer.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "./rule.ts";
 import type { Reach } from "../../flow/graph.ts";
 import type { ToolNames } from "./tools.ts";
 
@@ -83,7 +83,7 @@ export function written({ where }: LoadedFlow, ...part: Path): Json | undefined 
 }
 
 /** The schema of a step's answer; true: any answer fits. */
-export function answerSchema({ answer }: Step): Json {
+export function answerSchema({ answer }: Pick<Step, "answer">): JsonSchema | true {
   return answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
 }
 

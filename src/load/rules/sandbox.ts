@@ -1,9 +1,8 @@
 /** Rules about the sandbox: hosts that say what they mean, and folders that can be opened without opening everything. */
 import { faultOfHost } from "../../flow/hosts.ts";
 import { isWritten } from "../text/document.ts";
-import type { Finding } from "./finding.ts";
 import type { LoadedFlow } from "./loaded.ts";
-import { error, type Codes, type Rules } from "./rule.ts";
+import { error, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { all: [checkSandbox] };
 

@@ -4,9 +4,8 @@ import { faultOf, isUsableName, type Source } from "../agent/mcp.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
-import type { Finding } from "./finding.ts";
 import { atPart, type At, type LoadedFlow } from "./loaded.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { all: [checkServers, checkGitHubTool], stage: [checkStageTools] };
 

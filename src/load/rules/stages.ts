@@ -2,9 +2,8 @@
 import type { Move, StepId } from "../../flow/flow.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
-import type { Finding } from "./finding.ts";
 import { atPart, witness } from "./loaded.ts";
-import { warning, type Codes, type Rules } from "./rule.ts";
+import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { stage: [checkEntry, checkSiblings, checkFailures] };
 

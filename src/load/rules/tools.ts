@@ -1,8 +1,7 @@
 /** Rules about the names of tools in allowedTools. */
 import { MCP_PREFIX } from "../../flow/mcp.ts";
 import { atPart, type LoadedFlow } from "./loaded.ts";
-import { warning, type Codes, type Rules } from "./rule.ts";
-import type { Finding } from "./finding.ts";
+import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 
 export type ToolNames = {

@@ -1,13 +1,12 @@
 /** Rules about the values that a condition gives to its validator, and about the names that stand for them. */
 import type { StepId } from "../../flow/flow.ts";
 import type { Document } from "../text/document.ts";
-import type { Finding } from "./finding.ts";
 import { fillPath, plain, SHELL_REFERENCE, type Params } from "../registry/guards.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import type { ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
-import { error, warning, type Codes } from "./rule.ts";
+import { error, warning, type Codes, type Finding } from "./rule.ts";
 
 export const codes = {
   "CHECK-PARAM": error(

@@ -5,7 +5,7 @@ import { placeholdersIn, strangersIn } from "../../flow/text/placeholder.ts";
 import type { Code } from "../codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { emptyDocument, readText, type Document } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rule.ts";
 import { bodyPointer } from "./machine-parts.ts";
 import { readShape, showValue } from "../text/shape.ts";
 import { END, STAGE, type StageSource } from "./stage-shape.ts";

@@ -4,7 +4,7 @@ import { FORBIDDEN_NAMES, isObject, own, type Json, type JsonObject } from "../.
 import { isFieldName, RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
 import type { Code } from "../codes.ts";
 import { isPattern } from "../registry/guards.ts";
-import { misfitOf, toKebab } from "../parameters.ts";
+import { checkDefault, checkFlag, toKebab, withBounds } from "../parameters.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { showValue, type Reader } from "../text/shape.ts";
 import { draftFault } from "./stage-file.ts";
@@ -59,17 +59,10 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
       isOpen = true;
       continue;
     }
-    const other = flags.get(parameter.flag);
-    if (other !== undefined) {
-      const message = `The inputs "${other}" and "${name}" have the same flag ${parameter.flag}.`;
-      report("PARAM-FLAG", pointer, message, "Rename one of them.");
-    }
-    flags.set(parameter.flag, name);
-    if (parameter.default !== undefined) {
-      const why = misfitOf(parameter, parameter.default);
-      const message = `The default of the input "${name}" ${why}.`;
-      if (why !== null) report("PARAM-DEFAULT", `${pointer}/default`, message, "Set a valid default.");
-    }
+    checkFlag(flags, name, parameter.flag, "input", (code, message) =>
+      report(code, pointer, message, "Rename one of them."),
+    );
+    checkDefault(parameter, "input", (code, key, message, fix) => report(code, pointer + key, message, fix));
     parameters.push(parameter);
   }
   return { parameters, isOpen };
@@ -87,25 +80,23 @@ function toParameter(name: string, schema: JsonObject, required: boolean): Param
   if (type === null) return null;
   const number = (...keys: readonly string[]) =>
     keys.map((key) => own(schema, key)).find((value) => typeof value === "number");
-  const [min, max] = [number("minimum", "minLength", "minItems"), number("maximum", "maxLength", "maxItems")];
-  const pattern = own(schema, "pattern");
-  const values = own(schema, "enum");
-  const validation = {
-    ...(min !== undefined && { min }),
-    ...(max !== undefined && { max }),
-    ...(typeof pattern === "string" && isPattern(pattern) && { pattern }),
-    ...(Array.isArray(values) && { enum: values as readonly Json[] }),
+  const [description, pattern, values, fallback] = ["description", "pattern", "enum", "default"].map((key) =>
+    own(schema, key),
+  );
+  const bounds = {
+    min: number("minimum", "minLength", "minItems"),
+    max: number("maximum", "maxLength", "maxItems"),
+    pattern: typeof pattern === "string" && isPattern(pattern) ? pattern : undefined,
+    enum: Array.isArray(values) ? values : undefined,
   };
-  const [description, fallback] = [own(schema, "description"), own(schema, "default")];
-  return {
+  const declared = {
     name,
     type,
     description: typeof description === "string" ? description : "",
     flag: `--${toKebab(name)}`,
     required: required && fallback === undefined,
-    ...(fallback !== undefined && { default: fallback }),
-    ...(Object.keys(validation).length > 0 && { validation }),
   };
+  return withBounds(declared, fallback, bounds);
 }
 
 const TYPES: { readonly [type: string]: Parameter["type"] } = {

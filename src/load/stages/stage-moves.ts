@@ -3,7 +3,7 @@ import type { Move, StepId } from "../../flow/flow.ts";
 import { isObject, type JsonObject, type Path } from "../../flow/json.ts";
 import { parseFieldPath } from "../../flow/text/placeholder.ts";
 import type { Code } from "../codes.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rule.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { readShape } from "../text/shape.ts";
 import { RESULT_FIELDS } from "./machine-parts.ts";

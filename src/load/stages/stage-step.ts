@@ -7,7 +7,7 @@ import { isFieldName, parseFieldPath, RESERVED_FIELDS } from "../../flow/text/pl
 import type { AgentSource } from "../agent/agent-shape.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import type { ToolNames } from "../rules/tools.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rule.ts";
 import { interruptedOf } from "../agent/people.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { stepLimitsOf } from "../../flow/spending.ts";

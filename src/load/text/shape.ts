@@ -3,7 +3,7 @@ import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Form, Shape } from "../../flow/shape.ts";
 import type { Code } from "../codes.ts";
 import type { Document } from "./document.ts";
-import { correctTo, type Finding } from "../rules/finding.ts";
+import { correctTo, type Finding } from "../rules/rule.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 
@@ -249,4 +249,8 @@ export function showValue(value: Json | undefined): string {
 
 export function clip(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+export function listValues(words: readonly Json[]): string {
+  return words.map((word) => showValue(word)).join(", ");
 }
