@@ -1,6 +1,6 @@
 /** Arguments for a run that nobody has given any: defaults, else the smallest value that the declaration allows. */
 import type { Flow, Parameter } from "../flow/flow.ts";
-import { coerceParameters } from "../load/agent/parameters.ts";
+import { coerceParameters } from "../load/parameters.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import { readsOf, stageSupplier } from "../flow/reads.ts";
 import { placeholdersIn } from "../flow/text/placeholder.ts";

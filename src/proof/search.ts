@@ -141,6 +141,11 @@ export function taken(flow: Prepared, state: State, choice: Happening): Moment |
   return event === null ? null : step(flow, state, event);
 }
 
+/** The state in which a run begins. */
+export function stepFrom(flow: Prepared, args: JsonObject): State {
+  return step(flow, EMPTY_STATE, started(flow, args)).after;
+}
+
 export function started(flow: Prepared, args: JsonObject): Event {
   const backend = { id: "scripted", options: null };
   return {
@@ -175,7 +180,7 @@ function step(flow: Prepared, before: State, event: Event): Moment {
  * What tells two states apart for what can happen next. Counts that outlive a visit, and words, are left out: with them
  * there would be hundreds of thousands of states in a flow of thirty steps.
  */
-function keyOf(flow: Prepared, state: State): string {
+export function keyOf(flow: Prepared, state: State): string {
   if (state.verdict !== null) return `${state.pending.length} ${state.verdict.outcome} ${state.verdict.code}`;
   const lanes = state.lanes.map((lane) => laneKey(flow, state, lane)).join(";");
   const fork =

@@ -1,0 +1,410 @@
+/** Small changes of a flow that its tests should notice: what a slip of the author's hand, or of a merge, would do. */
+import type { Flow, Guard, Label, Move, Step, StepId, StopRule } from "../flow/flow.ts";
+import type { Json, Path } from "../flow/json.ts";
+
+export const MUTANT_CLASSES = ["gates", "routes", "contract", "words", "reach"] as const;
+export type MutantClass = (typeof MUTANT_CLASSES)[number];
+
+export type Mutant = {
+  readonly id: string;
+  readonly kind: MutantClass;
+  readonly step: StepId | null;
+  /** In the author's words. */
+  readonly what: string;
+  /** The part of the flow that was changed, as `origin` takes it. */
+  readonly part: Path;
+  readonly flow: Flow;
+};
+
+/** Of the live steps. Unchanged steps and schemas are the same objects, so that what is kept about them holds. */
+export function* mutantsOf(flow: Flow, live: ReadonlySet<StepId>): Generator<Mutant> {
+  let count = 0;
+  const named = (
+    kind: MutantClass,
+    step: StepId | null,
+    what: string,
+    part: Path,
+    changed: Flow,
+  ): Mutant => ({
+    id: `m${++count}`,
+    kind,
+    step,
+    what,
+    part,
+    flow: changed,
+  });
+  for (const step of Object.values(flow.steps)) {
+    if (!live.has(step.id)) continue;
+    for (const { kind, what, part, step: changed } of changesOf(flow, step))
+      yield named(kind, step.id, `${step.id}: ${what}`, ["steps", step.id, ...part], {
+        ...flow,
+        steps: { ...flow.steps, [step.id]: changed },
+      });
+  }
+  for (const { kind, what, part, flow: changed } of changesOfFlow(flow))
+    yield named(kind, null, what, part, changed);
+}
+
+type Change = { readonly kind: MutantClass; readonly what: string; readonly part: Path; readonly step: Step };
+
+function* changesOf(flow: Flow, step: Step): Generator<Change> {
+  yield* gates(step);
+  yield* routes(flow, step);
+  yield* contract(step);
+  yield* words(step);
+  yield* reach(step);
+}
+
+function* gates(step: Step): Generator<Change> {
+  const { guard, stage } = step;
+  const change = (what: string, changed: Step, ...part: Path): Change => ({
+    kind: "gates",
+    what,
+    part,
+    step: changed,
+  });
+  if (stage?.gate !== undefined) {
+    const { gate: _gate, ...open } = stage;
+    yield change("its gate is dropped", { ...step, stage: open }, "stage", "gate");
+  }
+  if (guard === undefined) return;
+  const { guard: _guard, ...unguarded } = step;
+  if (guard.checks.length > 1) {
+    for (const [at, { check }] of guard.checks.entries())
+      yield change(
+        `check ${check} is dropped`,
+        withGuard(step, { checks: guard.checks.toSpliced(at, 1) }),
+        "guard",
+        "checks",
+        String(at),
+      );
+    yield change(
+      "its checks are run in the opposite order",
+      withGuard(step, { checks: guard.checks.toReversed() }),
+      "guard",
+    );
+  }
+  yield change("its checks are dropped", unguarded, "guard");
+  for (const onFailure of ["skip", "abort", "retry"] as const)
+    if (onFailure !== guard.onFailure && !(stage !== undefined && onFailure === "abort"))
+      yield change(
+        `a failed check means ${onFailure}, not ${guard.onFailure}`,
+        withGuard(step, { onFailure }),
+        "guard",
+      );
+  if (guard.onFailure === "retry" && stage === undefined) {
+    yield change(
+      "one failure more is allowed",
+      withGuard(step, { maxFailures: guard.maxFailures + 1 }),
+      "guard",
+    );
+    if (guard.maxFailures > 1)
+      yield change(
+        "one failure less is allowed",
+        withGuard(step, { maxFailures: guard.maxFailures - 1 }),
+        "guard",
+      );
+    if (guard.back.kind !== "goto" || guard.back.step !== step.id)
+      yield change(
+        "a failed check leads back to the step itself",
+        withGuard(step, { back: { kind: "goto", step: step.id } }),
+        "guard",
+      );
+  }
+}
+
+function withGuard(step: Step, change: Partial<Guard>): Step {
+  return { ...step, guard: { ...step.guard!, ...change } };
+}
+
+function* routes(flow: Flow, step: Step): Generator<Change> {
+  const labels = Object.keys(step.edges);
+  const change = (label: Label, what: string, move: Move | null): Change => {
+    const { [label]: _edge, ...others } = step.edges;
+    const edges = move === null ? others : { ...step.edges, [label]: move };
+    return { kind: "routes", what: `${label} ${what}`, part: ["edges", label], step: { ...step, edges } };
+  };
+  for (const label of labels) {
+    const edge = step.edges[label]!;
+    if (isTacit(step, label)) continue;
+    for (const { what, move } of movesInstead(flow, step, edge)) yield change(label, what, move);
+  }
+  for (const [at, label] of labels.entries())
+    for (const other of labels.slice(at + 1)) {
+      if (isTacit(step, label) || isTacit(step, other)) continue;
+      const [one, two] = [step.edges[label]!, step.edges[other]!];
+      if (JSON.stringify(one) === JSON.stringify(two)) continue;
+      const edges = { ...step.edges, [label]: two, [other]: one };
+      yield {
+        kind: "routes",
+        what: `${label} and ${other} lead where the other one led`,
+        part: ["edges", label],
+        step: { ...step, edges },
+      };
+    }
+}
+
+/** A label that every step accepts without naming it. */
+function isTacit({ decide }: Step, label: Label): boolean {
+  return decide.by === "field" && decide.always.includes(label) && !decide.allow.includes(label);
+}
+
+const END: Move = { kind: "end", outcome: "completed" };
+
+function* movesInstead(
+  flow: Flow,
+  step: Step,
+  move: Move,
+): Generator<{ readonly what: string; readonly move: Move }> {
+  switch (move.kind) {
+    case "goto": {
+      yield { what: "ends the run", move: END };
+      const other = Object.keys(flow.steps).find(
+        (id) => id !== move.step && flow.steps[id]!.aside === undefined,
+      );
+      if (other !== undefined)
+        yield { what: `leads to ${other}, not to ${move.step}`, move: { ...move, step: other } };
+      return;
+    }
+    case "end":
+      yield {
+        what: "leads to the step again instead of ending the run",
+        move: { kind: "goto", step: step.id },
+      };
+      return;
+    case "switch": {
+      for (const value of Object.keys(move.cases)) {
+        const { [value]: _case, ...cases } = move.cases;
+        yield { what: `has no case ${value}`, move: { ...move, cases } };
+      }
+      if (move.otherwise === undefined) return;
+      const { otherwise: _otherwise, ...strict } = move;
+      yield { what: "has no default", move: strict };
+      return;
+    }
+    case "jump": {
+      if (move.otherwise === undefined) return;
+      const { otherwise: _otherwise, ...strict } = move;
+      yield { what: "leads nowhere when no target is named", move: strict };
+      return;
+    }
+    case "times":
+      yield { what: "may be taken once more", move: { ...move, max: move.max + 1 } };
+      if (move.max > 1) yield { what: "may be taken once less", move: { ...move, max: move.max - 1 } };
+      return;
+    case "fork": {
+      if (move.steps.length > 1)
+        for (const sibling of move.steps)
+          yield {
+            what: `does not start ${sibling}`,
+            move: { ...move, steps: move.steps.filter((id) => id !== sibling) },
+          };
+      if (move.join !== null) yield { what: "has no join", move: { ...move, join: null } };
+      const { policy, ...plain } = move;
+      yield policy === undefined
+        ? { what: "goes on although a sibling fails", move: { ...move, policy: "independent" } }
+        : { what: "fails with a sibling", move: plain };
+    }
+  }
+}
+
+function* contract(step: Step): Generator<Change> {
+  const { decide, answer } = step;
+  const change = (what: string, changed: Step, ...part: Path): Change => ({
+    kind: "contract",
+    what,
+    part,
+    step: changed,
+  });
+  if (decide.by === "field") {
+    for (const label of decide.allow)
+      if (decide.allow.length > 1)
+        yield change(
+          `${label} is not allowed`,
+          { ...step, decide: { ...decide, allow: decide.allow.filter((one) => one !== label) } },
+          "decide",
+        );
+    const { fallback, ...strict } = decide;
+    if (fallback !== undefined) yield change("there is no fallback", { ...step, decide: strict }, "decide");
+    else if (decide.allow.length > 0)
+      yield change(
+        `an unknown word falls back to ${decide.allow[0]}`,
+        { ...step, decide: { ...decide, fallback: decide.allow[0]! } },
+        "decide",
+      );
+    if (Object.keys(decide.alias).length > 0)
+      yield change(
+        "other words for its labels are not known",
+        { ...step, decide: { ...decide, alias: {} } },
+        "decide",
+      );
+  }
+  if (answer.kind !== "object") return;
+  if (answer.schema.kind === "schema") {
+    const { schema } = answer.schema;
+    yield change("any answer fits", { ...step, answer: { ...answer, schema: { kind: "any" } } }, "answer");
+    const required = schema.required;
+    if (Array.isArray(required))
+      for (const name of required as readonly Json[]) {
+        const fewer = {
+          ...answer.schema,
+          schema: { ...schema, required: required.filter((one: Json) => one !== name) },
+        };
+        yield change(
+          `${String(name)} is not required`,
+          { ...step, answer: { ...answer, schema: fewer } },
+          "answer",
+        );
+      }
+  }
+  if (step.stage === undefined) {
+    yield change(
+      "one repair more is allowed",
+      { ...step, answer: { ...answer, repairs: answer.repairs + 1 } },
+      "answer",
+    );
+    if (answer.repairs > 0)
+      yield change(
+        "one repair less is allowed",
+        { ...step, answer: { ...answer, repairs: answer.repairs - 1 } },
+        "answer",
+      );
+  }
+}
+
+function* words(step: Step): Generator<Change> {
+  const change = (what: string, changed: Step, ...part: Path): Change => ({
+    kind: "words",
+    what,
+    part,
+    step: changed,
+  });
+  if (step.prompt.text.trim() !== "")
+    yield change(
+      "its prompt is blank",
+      { ...step, prompt: { ...step.prompt, text: " ", variables: [] } },
+      "prompt",
+    );
+  for (const [at, guarded] of (step.guard?.checks ?? []).entries()) {
+    if (guarded.edition.text.trim() === "") continue;
+    const checks = step.guard!.checks.with(at, {
+      ...guarded,
+      edition: { ...guarded.edition, text: " ", variables: [] },
+    });
+    yield change(
+      `its prompt about the failed check ${guarded.check} is blank`,
+      withGuard(step, { checks }),
+      "guard",
+      "checks",
+      String(at),
+    );
+  }
+  for (const [at, { key }] of step.carry.entries())
+    yield change(`${key} is not handed on`, { ...step, carry: step.carry.toSpliced(at, 1) }, "carry", key);
+  if (step.stage === undefined && step.by.kind === "model")
+    yield change(
+      step.transcript === "shared"
+        ? "it begins a conversation of its own"
+        : "it goes on in the conversation of the run",
+      { ...step, transcript: step.transcript === "shared" ? "fresh" : "shared" },
+      "transcript",
+    );
+}
+
+function* reach(step: Step): Generator<Change> {
+  if (step.by.kind !== "model") return;
+  const { tools } = step;
+  const change = (what: string, changed: Step, ...part: Path): Change => ({
+    kind: "reach",
+    what,
+    part,
+    step: changed,
+  });
+  for (const [at, tool] of tools.allow.entries())
+    yield change(
+      `it may not use ${tool}`,
+      { ...step, tools: { ...tools, allow: tools.allow.toSpliced(at, 1) } },
+      "tools",
+    );
+  if (!tools.allow.includes("*") && !tools.allow.includes("Bash"))
+    yield change(
+      "it may use Bash",
+      { ...step, tools: { ...tools, allow: [...tools.allow, "Bash"], mode: "acceptEdits" } },
+      "tools",
+    );
+  if (step.stage !== undefined) {
+    yield change(
+      "one attempt more",
+      { ...step, stage: { ...step.stage, attempts: step.stage.attempts + 1 } },
+      "stage",
+    );
+    if (step.stage.attempts > 1)
+      yield change(
+        "one attempt less",
+        { ...step, stage: { ...step.stage, attempts: step.stage.attempts - 1 } },
+        "stage",
+      );
+  }
+}
+
+type FlowMutation = {
+  readonly kind: MutantClass;
+  readonly what: string;
+  readonly part: Path;
+  readonly flow: Flow;
+};
+
+function* changesOfFlow(flow: Flow): Generator<FlowMutation> {
+  for (const { what, rule } of rulesInstead(flow.stop))
+    yield { kind: "reach", what, part: ["stop"], flow: { ...flow, stop: rule } };
+  const visits = flow.limits.visits;
+  yield {
+    kind: "reach",
+    what: "one visit more is allowed",
+    part: ["limits", "visits"],
+    flow: { ...flow, limits: { ...flow.limits, visits: visits + 1 } },
+  };
+  if (visits > 1)
+    yield {
+      kind: "reach",
+      what: "one visit less is allowed",
+      part: ["limits", "visits"],
+      flow: { ...flow, limits: { ...flow.limits, visits: visits - 1 } },
+    };
+  if (flow.stopGuard !== undefined) {
+    const { stopGuard: _guard, ...open } = flow;
+    yield { kind: "gates", what: "the checks of the verdict are dropped", part: ["stopGuard"], flow: open };
+  }
+  for (const [name, section] of Object.entries(flow.sections ?? {}))
+    yield {
+      kind: "words",
+      what: `the section ${name} is blank`,
+      part: ["sections", name],
+      flow: { ...flow, sections: { ...flow.sections, [name]: { ...section, text: " ", variables: [] } } },
+    };
+  if (flow.system.text.trim() !== "")
+    yield {
+      kind: "words",
+      what: "the system prompt is blank",
+      part: ["system"],
+      flow: { ...flow, system: { ...flow.system, text: " ", variables: [] } },
+    };
+}
+
+function* rulesInstead(rule: StopRule): Generator<{ readonly what: string; readonly rule: StopRule }> {
+  if (rule.kind === "visits" || rule.kind === "checks") {
+    yield { what: `the verdict counts to ${rule.count + 1}`, rule: { ...rule, count: rule.count + 1 } };
+    if (rule.count > 1)
+      yield { what: `the verdict counts to ${rule.count - 1}`, rule: { ...rule, count: rule.count - 1 } };
+  }
+  if (rule.kind !== "all" && rule.kind !== "any") return;
+  if (rule.of.length > 1)
+    yield {
+      what:
+        rule.kind === "all" ? "any condition ends the run, not all" : "all conditions end the run, not any",
+      rule: { kind: rule.kind === "all" ? "any" : "all", of: rule.of },
+    };
+  for (const [at, part] of rule.of.entries())
+    for (const { what, rule: changed } of rulesInstead(part))
+      yield { what, rule: { kind: rule.kind, of: rule.of.with(at, changed) } };
+}
