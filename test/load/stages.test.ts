@@ -402,11 +402,17 @@ test("where the agent limits commands, so does every stage", () => {
 });
 
 const COVERED: readonly (readonly [ofAgent: readonly string[], ofPlan: readonly string[]])[] = [
-  [["Read", "Gr*p"], ["Read", "Grep"]],
+  [
+    ["Read", "Gr*p"],
+    ["Read", "Grep"],
+  ],
   [["Read", "Gr*x"], ["Read"]],
   [["Read", "x*ep"], ["Read"]],
   [["Read", "G*e*p"], ["Read"]],
-  [["R*", "*p"], ["Read", "Grep"]],
+  [
+    ["R*", "*p"],
+    ["Read", "Grep"],
+  ],
 ];
 for (const [ofAgent, ofPlan] of COVERED) {
   test(`of the agent's ${ofAgent.join(" and ")} a stage keeps ${ofPlan.join(" and ")}`, () => {
