@@ -27,6 +27,7 @@ import * as sandbox from "./rules/sandbox.ts";
 import * as schemas from "./rules/schemas.ts";
 import * as servers from "./rules/servers.ts";
 import * as stages from "./rules/stages.ts";
+import * as tests from "./rules/tests.ts";
 import * as tools from "./rules/tools.ts";
 import * as values from "./rules/values.ts";
 import * as verdict from "./rules/verdict.ts";
@@ -275,6 +276,7 @@ const SUBJECTS = [
   stages,
   placeholders,
   inert,
+  tests,
 ] as const satisfies readonly { readonly codes: Codes; readonly rules?: Rules }[];
 
 type CodeOf<S> = S extends { readonly codes: infer C } ? keyof C : never;

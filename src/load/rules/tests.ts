@@ -1,0 +1,21 @@
+/** Findings about test files. They are read by `load/tests`; the flow has no rules about them. */
+import { error, warning, type Codes } from "./rule.ts";
+
+export const codes = {
+  "TEST-KEY": error(
+    "test file",
+    "A key or value that the runner does not understand would silently test nothing.",
+  ),
+  "TEST-STEP": error(
+    "unknown step in a test",
+    "A test that speaks of a step that does not exist can never pass.",
+  ),
+  "TEST-LABEL": error("unknown label in a test", "A step can only give the labels that it declares."),
+  "TEST-CHECK": error("unknown check in a test", "A result for a check that does not exist is never used."),
+  "TEST-PARAM": error(
+    "unknown parameter in a test",
+    "A run refuses parameters that the agent does not declare.",
+  ),
+  "TEST-FIXTURE": error("missing fixture", "A test cannot run without the files that it names."),
+  "TEST-SNAPSHOT": warning("stale snapshot", "A snapshot without a test is never compared with anything."),
+} satisfies Codes;

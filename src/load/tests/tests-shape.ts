@@ -1,0 +1,66 @@
+/** What a test file may hold: each key with its type, default and meaning. The schema for editors follows from it. */
+import { anything, flag, list, map, object, text, type Reads } from "../../flow/shape.ts";
+
+const VALUE = anything("A value.");
+
+/** What there is around the flow, for one test or for all tests of the file. */
+const AROUND = {
+  params: map("The parameters of the run. A test adds to those of its file, or replaces them.", VALUE),
+  input: text("What the run reads from standard input."),
+  checks: map(
+    "Results of checks by name: pass, fail, or { exit, stdout, stderr }. A list is used in order, and its last item from then on. A check that is not named passes.",
+    VALUE,
+  ),
+  tools: map(
+    "Results of tools by name: a text, or { ok, content }. A tool that is not named is done.",
+    VALUE,
+  ),
+  hooks: map("What hooks give, by STAGE.HOOK or HOOK. One that is not named gives nothing.", VALUE),
+  sights: list("Whether what the verdict looks at outside is as it should be, look by look.", flag("Met.")),
+  answers: list(
+    "What people say to the questions of the run, in order; null: nobody is there.",
+    anything("An answer."),
+  ),
+  github: anything("The issue, its labels and comments, and the requests that fail.", { types: ["object"] }),
+  http: map("Answers of servers by address.", VALUE),
+  clock: text("When the run begins, such as 2026-01-01T00:00:00Z."),
+  order: list("In which order the siblings of a fork are done.", text("A step.")),
+  project: text(
+    "A folder beside the test file that is copied for the test: checks and tools are really run in it.",
+  ),
+  git: anything("Makes the copy a git repository: true, or { commits, branch, dirty }."),
+};
+
+export const TEST = object("One test.", {
+  name: text("What it shows. ${case.NAME} stands for a value of the case.", { required: true, filled: true }),
+  ...AROUND,
+  cases: list(
+    "One test for each of these: their values stand for ${case.NAME}.",
+    anything("A case.", { types: ["object"] }),
+  ),
+  script: anything(
+    "Responses of the model: STEP LABEL, or { step, label, with } and the keys of script files; or the path of a script file.",
+    {
+      types: ["array", "string"],
+    },
+  ),
+  until: text("The test is over when this step is entered."),
+  expect: anything(
+    "What is expected of the run; without it: it completes, every response is used, and nothing is warned of.",
+    {
+      types: ["object"],
+    },
+  ),
+  only: flag("Only such tests are run. Refused in CI.", { default: false }),
+  skip: text("Why the test is left out."),
+  generated: flag("Written by lockstep test --generate, which may replace it.", { default: false }),
+  covers: list("The elements that a generated test was written for.", text("An element."), { default: [] }),
+});
+
+export const TEST_FILE = object("Tests of an agent.", {
+  ...AROUND,
+  tests: list("The tests.", TEST, { required: true, filled: true }),
+});
+
+export type TestSource = NonNullable<Reads<typeof TEST>>;
+export type TestFileSource = NonNullable<Reads<typeof TEST_FILE>>;
