@@ -468,6 +468,16 @@ const DECLARED = {
     ],
     document: "findings",
   },
+  test: {
+    summary: "run the tests of agents: .agent/NAME/tests/*.yaml",
+    words: [{ ...AGENT, optional: true, repeats: true }],
+    flags: [{ name: "test", short: "t", takes: "PATTERN", help: "only tests whose names match" }],
+    details: [
+      "Tests run in memory: no model is asked, no command is run, nothing is written, and no trust is needed.",
+      "The exit code is 7 if a test failed, and 2 if a test file is wrong.",
+    ],
+    examples: ["lockstep test", "lockstep test iterator -t closing"],
+  },
   graph: {
     summary: "draw the flow of an agent and mark the findings of check",
     words: [AGENT],
@@ -873,6 +883,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   note: async () => (await import("./commands/note.ts")).writeNote,
   continue: async () => (await import("./commands/steer.ts")).goOn,
   check: async () => (await import("./commands/check.ts")).checkAgents,
+  test: async () => (await import("./commands/test.ts")).testAgents,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,
   explain: async () => (await import("./commands/explain.ts")).explain,
   probe: async () => (await import("./commands/probe.ts")).probeAgent,
