@@ -2,7 +2,7 @@
 import { judgedIn, type CallResult, type Event, type Reply, type Say } from "../../flow/event.ts";
 import type { Why } from "../../run/records/why.ts";
 import { eventWords } from "../../tell/event-words.ts";
-import { supplierText, type Fact } from "../commands/explain.ts";
+import { supplierText, type Fact } from "./facts.ts";
 import { KIND_WORDS } from "../graph/graph-words.ts";
 import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";
 import { choiceText, commandText, whyMoveText, schemaText, standRows, UNDECIDED } from "./why-words.ts";
