@@ -185,13 +185,13 @@ function askPerson(call: Call): NonNullable<DriveOptions["ask"]> {
 async function stopRun(signal: AbortSignal): Promise<void> {
   const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
   process.kill(process.pid, "SIGINT");
-  // An answer of nobody that comes before the run has stopped would count as a no.
+  // An absent answer that arrives before the run has stopped would count as a no.
   await Promise.race([stopped, sleep(STOP_MS)]);
 }
 
 const STOP_MS = 5000;
 
-/** null: nobody answered. */
+/** null: no answer was given. */
 async function askLine(
   { screen, host }: Call,
   question: string,

@@ -18,7 +18,7 @@ const RUNNING: ReadonlySet<string> = new Set(["run", "resume", "fork", "continue
 const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 /** Exit codes as shells report the signals that ended a process. */
 const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
-/** How long the answer to a signal may take to go out: nobody may be reading it. */
+/** How long the answer to a signal may take to go out: there may be no reader. */
 const LEAVE_MS = 2000;
 
 type Signal = keyof typeof LEFT_BY;

@@ -53,7 +53,7 @@ export function runHeld(run: string, holder: Holder): RunnerError {
   );
 }
 
-/** `holder` is null when the writer itself gave the run up and nobody has claimed it since. */
+/** `holder` is null when the writer itself released the run and no one has claimed it since. */
 export function writerStale(run: string, holder: Holder | null): RunnerError {
   return new RunnerError(
     "RUN_OWNED_ELSEWHERE",
@@ -194,7 +194,7 @@ export function journalErrorCode(error: unknown): number | string {
   return "code" in error && typeof error.code === "string" ? error.code : "";
 }
 
-/** The SQLite result codes this room tells apart; see https://sqlite.org/rescode.html. */
+/** The SQLite result codes this room distinguishes; see https://sqlite.org/rescode.html. */
 export const SQLITE = {
   PERM: 3,
   BUSY: 5,

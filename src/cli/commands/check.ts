@@ -75,10 +75,10 @@ function tellSarif({ screen }: CallOf<"check">, agents: readonly Loaded[], root:
   return hasErrors(problems) ? EXIT.invalid : EXIT.completed;
 }
 
-/** Findings are told when they are others than before. The end by Ctrl-C is a good one. */
+/** Findings are printed when they differ from those before. Ctrl-C is a successful end. */
 async function watchFindings(call: CallOf<"check">, root: string): Promise<number> {
   const [name] = call.words;
-  let told = "";
+  let printed = "";
   call.screen.tell("Watching for changes; Ctrl-C ends.");
   await repeatOnChange(root, call.host.interruption(), async () => {
     const read = new Set<string>();
@@ -96,14 +96,14 @@ async function watchFindings(call: CallOf<"check">, root: string): Promise<numbe
     const project = findProject(call.cwd, call.stateDir);
     const agents = await loadAll(call, name === undefined ? listAgents(project) : [name], files);
     const now = JSON.stringify(agents.map(({ agent, problems }) => [agent, problems]));
-    if (now !== told) tellFindings(call, agents, name ?? null);
-    told = now;
+    if (now !== printed) tellFindings(call, agents, name ?? null);
+    printed = now;
     return [...read, join(relative(root, project.agentsDir), "x")];
   });
   return EXIT.completed;
 }
 
-/** `name` is null when all agents were asked for. `more`: what else the document tells. */
+/** `name` is null when all agents were asked for. `more`: what else the document holds. */
 export function tellFindings(
   { flags, screen, typed }: Call,
   agents: readonly Loaded[],

@@ -1,4 +1,4 @@
-/** `lockstep models`: the names of models, what each means, and why one cannot be asked. Asks nobody. */
+/** `lockstep models`: the names of models, what each means, and why one is not available. No model is called. */
 import { manual } from "../../flow/manual.ts";
 import {
   PRICE_SOURCES,

@@ -1,6 +1,6 @@
 /** Rows of facts about an agent or a step, each with where it was said. */
 import type { Json } from "../../flow/json.ts";
-import type { ValueOrigin } from "../../load/text/origin.ts";
+import type { ValueOrigin } from "../../load/index.ts";
 import type { AgentExplained, StepExplained } from "../../run/records/explain.ts";
 import { shownInLine, table, type Paint } from "./text.ts";
 

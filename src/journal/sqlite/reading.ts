@@ -30,7 +30,7 @@ import type {
   Statements,
 } from "./statements.ts";
 
-export type Reading = Pick<Journal, "read" | "flow" | "list" | "rows" | "count" | "since" | "size"> & {
+export type JournalReading = Pick<Journal, "read" | "flow" | "list" | "rows" | "count" | "since" | "size"> & {
   /** Nothing where it does not exist or is being removed. */
   readonly findRun: (id: string) => RunRecord | undefined;
   /** Does what reads from the database; what SQLite says becomes JOURNAL_UNAVAILABLE. */
@@ -45,7 +45,7 @@ export type ReadingFrom = {
   readonly owners: Owners;
 };
 
-export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom): Reading {
+export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom): JournalReading {
   const look = <T>(work: () => T): T => {
     if (!db.isOpen) throw closed(file);
     try {
@@ -158,7 +158,7 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
       const [key, name, agent, digest, createdAt, owner, sum, recorded, events, body, bodySum] = record;
       const owned = owner !== null && isAlive(owner);
       const id = isRunId(name) ? name : `${DAMAGED}${key}`;
-      if (!isWhole({ key, name, agent, digest, created_at: createdAt, sum })) {
+      if (!isWholeRun({ key, name, agent, digest, created_at: createdAt, sum })) {
         const { message } = runDamaged(file, id);
         const { last } = lastOf(key, body, bodySum, id, events);
         const at = isTime(createdAt) ? createdAt : (last?.at ?? 0);
@@ -280,7 +280,7 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
 }
 
 /** Whether Lockstep can have written it. */
-export function isWhole({ key, name, agent, digest, created_at: createdAt, sum }: RunFacts): boolean {
+export function isWholeRun({ key, name, agent, digest, created_at: createdAt, sum }: RunFacts): boolean {
   const isPlain = isRunId(name) && typeof agent === "string" && !/\p{Cc}/u.test(agent) && isTime(createdAt);
   return isPlain && (sum === null || sum === runSum(key, name, agent, digest, createdAt));
 }

@@ -21,7 +21,7 @@ import {
 } from "../errors.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import { createOwners } from "./owners.ts";
-import { createReading, isWhole } from "./reading.ts";
+import { createReading, isWholeRun } from "./reading.ts";
 import { createRemoval, type Removal } from "./removal.ts";
 import { prepareStatements, type RunRecord } from "./statements.ts";
 import { apart, hostOf } from "./whereabouts.ts";
@@ -186,7 +186,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       return write(() => {
         const run = findRun(id);
         if (run === undefined) throw runUnknown(id);
-        if (!isWhole(run)) throw runDamaged(file, id);
+        if (!isWholeRun(run)) throw runDamaged(file, id);
         const { last } = sql.last.get(run.key) as { readonly last: number };
         if (run.events !== null && last < run.events) throw entryMissing(file, id, last + 1);
         if (run.owner !== null) {
@@ -243,7 +243,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
  * The write-ahead log is folded back into the file after so many commits, or when about so much was written. After few,
  * because writing over a log that has reached its size costs about half of writing a log that grows, and most runs are
  * over before a long log is full; but not by size alone, because a commit that many runs share is large, and folding
- * costs as much as some of them. Not by SQLite inside the commit, but after those who wait for the commit were told:
+ * costs as much as some of them. Not by SQLite inside the commit, but after those who wait for the commit got their answer:
  * while models are thinking there is time.
  */
 const LOG_COMMITS = 32;
