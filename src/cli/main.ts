@@ -6,7 +6,7 @@
 import module from "node:module";
 import { isAbsolute, join } from "node:path";
 import { parseLine, UsageError, type Line } from "./args.ts";
-import { createCall, lineOf, type Call, type Host, type CallUnderWay } from "./call.ts";
+import { createCall, lineOf, type CommandCall, type Host, type CallUnderWay } from "./call.ts";
 import { commandNamed, everyFlag, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { createPaint, jsonLine, shown } from "./text/text.ts";
 import { asTyped, programName } from "./text/typed.ts";
@@ -26,7 +26,7 @@ type Signal = keyof typeof LEFT_BY;
 /** What was understood so far: it decides how a failure is answered. */
 let asked: CliCommand | null = null;
 let looked: Line | null = null;
-let current: Call | null = null;
+let current: CommandCall | null = null;
 let stopping: AbortController | null = null;
 /** Whether the first signal only aborts `stopping`, so that the command comes to an end by itself. */
 let isOrderly = false;

@@ -10,7 +10,7 @@ import { findProject, listAgents } from "../../run/world/project.ts";
 import { loadNamed, strictly, tally } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import { withinBudget } from "./budget.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { fixAgents, fixesText } from "./fix.ts";
 import { countProblems, renderProblems } from "../text/problems.ts";
@@ -105,7 +105,7 @@ async function watchFindings(call: CallOf<"check">, root: string): Promise<numbe
 
 /** `name` is null when all agents were asked for. `more`: what else the document holds. */
 export function tellFindings(
-  { flags, screen, typed }: Call,
+  { flags, screen, typed }: CommandCall,
   agents: readonly Loaded[],
   name: string | null,
   more: object = {},
@@ -135,7 +135,7 @@ export function tellFindings(
 
 function findingsText(
   { agent, flow, project, problems }: Loaded,
-  { screen: { out: paint }, typed }: Pick<Call, "screen" | "typed">,
+  { screen: { out: paint }, typed }: Pick<CommandCall, "screen" | "typed">,
 ): string {
   const steps = flow === null ? "" : ` (${count(Object.keys(flow.steps).length, "step")})`;
   const name = shownInLine(agent);
