@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Step } from "../../src/flow/flow.ts";
-import { CODES } from "../../src/load/rules/codes.ts";
+import { CODES } from "../../src/load/codes.ts";
 import { printed } from "./documents.ts";
 import { FOLDER, loadStages, stageTree, told, type StageChanges } from "./stage-world.ts";
 import { AROUND, CHECK, forked, inputs, plan } from "./stage-rows/row.ts";

@@ -8,8 +8,8 @@ import { createPaint } from "../../../src/cli/text/text.ts";
 import { outlineOf } from "../../../src/tell/outline.ts";
 import { AGENT } from "../../../src/load/agent/agent-shape.ts";
 import { leavesOf } from "../../../src/load/text/record.ts";
-import { originOf, type Origin } from "../../../src/load/text/origin.ts";
-import { explainAgent, explainStep } from "../../../src/run/records/explain.ts";
+import type { ValueOrigin } from "../../../src/load/index.ts";
+import { explainAgent, explainStep, originOf } from "../../../src/run/records/explain.ts";
 import { load as loadFrom } from "../../../src/run/load.ts";
 import { load, tree, type Changes } from "../../load/world.ts";
 
@@ -27,7 +27,7 @@ function world(changes: Changes = {}) {
   };
 }
 
-function line(origin: Origin): string {
+function line(origin: ValueOrigin): string {
   return origin.kind === "default"
     ? "default"
     : `${origin.kind} ${origin.file.split("/").at(-1)}${origin.pointer}`;

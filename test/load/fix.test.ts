@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyFixes } from "../../../src/load/migrate/fix.ts";
-import { filesOf, load, tree, type Changes, type Tree } from "../world.ts";
+import { applyFixes } from "../../src/load/fix.ts";
+import { filesOf, load, tree, type Changes, type Tree } from "./world.ts";
 
 /** The files once everything that has one right answer was mended. */
 async function mended(files: Tree): Promise<{ readonly files: Tree; readonly codes: readonly string[] }> {

@@ -1,10 +1,10 @@
 /** Modules through the door of `check`: what is wrong with them is found, and nothing in them is run. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultNames, type Names } from "../../../src/load/text/object-names.ts";
-import { load } from "../../../src/run/load.ts";
-import { stageTree, FOLDER } from "../stage-world.ts";
-import { filesOf, tree, type Tree } from "../world.ts";
+import { defaultNames, type Names } from "../../src/load/text/object-names.ts";
+import { load } from "../../src/run/load.ts";
+import { stageTree, FOLDER } from "./stage-world.ts";
+import { filesOf, tree, type Tree } from "./world.ts";
 
 const GLOBAL = "lockstepRanAModule";
 const HOOKS = `${FOLDER}/hooks.mjs`;
