@@ -17,6 +17,7 @@ import { openJournal } from "./records/journal.ts";
 import { toFailure, type Result } from "./result.ts";
 import { requireTrust, trusting } from "./trust/trust.ts";
 import { chooseBackend } from "./world/backend.ts";
+import { turnToBegin } from "./world/begin-in-turn.ts";
 import { systemClock } from "./world/clock.ts";
 import { readConfig, type UserConfig } from "./world/config.ts";
 import { pinRepository, toRecord, type Pinned } from "./world/github.ts";
@@ -51,6 +52,8 @@ export function runLoaded(
 ): Promise<Result> {
   // What is not awaited here is not held: of a thousand runs that wait for their models, each holds a few frames only.
   return withStack({ agent: loaded.agent }, options, async (stack, known) => {
+    const later = turnToBegin();
+    if (later !== null) await later;
     const { agent, flow, problems } = loaded;
     if (flow === null || hasErrors(problems)) return invalid(loaded);
     known.flow = flow;

@@ -55,7 +55,14 @@ for (const [name, changes, codes] of ROWS) {
     assert.deepEqual(result.codes, codes);
     assert.deepEqual(load(result.files).problems, []);
     assert.deepEqual((await mended(result.files)).codes, []);
+    assert.deepEqual(parsed(result.files), parsed(tree()));
   });
+}
+
+function parsed(files: Tree): object {
+  return Object.fromEntries(
+    Object.entries(files).map(([file, text]) => [file, file.endsWith(".json") ? JSON.parse(text) : text]),
+  );
 }
 
 /** More than one answer is right, so none is taken. */

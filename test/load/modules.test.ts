@@ -257,6 +257,9 @@ const NAMES: readonly (readonly [text: string, names: string | null])[] = [
   ["let all = { a };\nexport default all;", null],
   ["export default make({ a });", null],
   [`export default { a: ${"`${".repeat(5000)}1${"}`".repeat(5000)} }`, null],
+  [`export default { a: ${"`${".repeat(60)}1${"}`".repeat(60)}, b }`, "a b"],
+  ["export default { a: { b() {} }, c: 1", "a(b) c"],
+  ["export default { a: {", "a"],
   ["export default class {}", null],
   ["export const a = {};", null],
 ];

@@ -401,6 +401,26 @@ test("where the agent limits commands, so does every stage", () => {
   assert.deepEqual(step.tools.allow, ["Read", "Write", "Bash(git *)"]);
 });
 
+const COVERED: readonly (readonly [ofAgent: readonly string[], ofPlan: readonly string[]])[] = [
+  [
+    ["Read", "Gr*p"],
+    ["Read", "Grep"],
+  ],
+  [["Read", "Gr*x"], ["Read"]],
+  [["Read", "x*ep"], ["Read"]],
+  [["Read", "G*e*p"], ["Read"]],
+  [
+    ["R*", "*p"],
+    ["Read", "Grep"],
+  ],
+];
+for (const [ofAgent, ofPlan] of COVERED) {
+  test(`of the agent's ${ofAgent.join(" and ")} a stage keeps ${ofPlan.join(" and ")}`, () => {
+    const agent = { runner: { boundaries: { allowedTools: ofAgent } } };
+    assert.deepEqual(stepOf({ "agent.json": JSON.stringify(agent) }).tools.allow, ofPlan);
+  });
+}
+
 test("the reason of a stage's finding begins with its class", () => {
   for (const [code, { why }] of Object.entries(CODES)) {
     if (!/^(?:Stage|CompletionTool)[A-Z]/.test(code) && code !== "InvalidParallelPlan") continue;

@@ -85,7 +85,8 @@ function* checkTexts(loaded: LoadedFlow): Generator<Finding> {
         message: `${file} holds a prompt of ${text.length} characters; above ${DEFAULTS.promptLength} few models can read it.`,
         fix: "Shorten the prompt, and let the model read large files with its tools.",
       };
-    if (text.trim() === "")
+    // A stage can do without one: it also has its inputs and its completion tool.
+    if (text.trim() === "" && prompt.syntax !== "stage")
       yield {
         code: "PROMPT-EMPTY",
         ...place,
