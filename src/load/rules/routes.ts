@@ -185,19 +185,16 @@ function* checkRule(
   const { carry } = loaded.steps.get(id)!;
   if (conditionKey(rule.condition, carry) === null) {
     const keys = carry.map(({ key }) => key);
+    const at = atStep(loaded, id, "transitions", intent, "condition");
     yield {
       code: "TRANS-CONDITION",
-      ...atStep(loaded, id, "transitions", intent, "condition"),
+      ...at,
       message: `The condition "${rule.condition}" of "${intent}" is not a key that the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
       fix:
         keys.length === 0
           ? "Add the field to handoffFields."
           : `Use one of: ${keys.join(", ")}; or add the field to handoffFields.`,
-      ...correctTo(
-        onlyNear(rule.condition, keys),
-        loaded.sources.registryDocument,
-        atStep(loaded, id, "transitions", intent, "condition").pointer,
-      ),
+      ...correctTo(onlyNear(rule.condition, keys), at),
     };
   }
   for (const [value, target] of rule.targets)
@@ -240,7 +237,7 @@ function* checkTarget(
       ...unknownTarget(at, `"${intent}" of the step "${id}"`, target, flow.ids, known),
       code: codes.unknown,
       witness: witness(loaded, id, target),
-      ...correctTo(onlyNear(target, flow.ids), at.document, at.pointer),
+      ...correctTo(onlyNear(target, flow.ids), at),
     };
   }
 }

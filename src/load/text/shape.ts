@@ -133,7 +133,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
     const present = form.old && own(form.old, value);
     if (present === undefined) {
       const words = form.enum.map((word) => `"${word}"`).join(", ");
-      const more = correctTo(onlyNear(value, form.enum), reader.document, pointer);
+      const more = correctTo(onlyNear(value, form.enum), { document: reader.document, pointer });
       return wrong(form, value, `one of ${words}`, pointer, reader, didYouMean(value, form.enum), more);
     }
     reader.findings.push({
@@ -142,7 +142,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
       pointer,
       message: `${named(pointer, reader)} is "${clip(value)}", the old name of "${present}".`,
       fix: `Write "${present}".`,
-      ...correctTo(present, reader.document, pointer),
+      ...correctTo(present, { document: reader.document, pointer }),
     });
     return present;
   }
