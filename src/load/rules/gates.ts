@@ -199,7 +199,8 @@ function quadratic(schema: Json): Path | null {
     if (!types.every((one) => SCALARS.has(one))) return [];
   }
   for (const key of Object.keys(schema)) {
-    const found = quadratic((schema as JsonSchema)[key]!);
+    const member = (schema as JsonSchema)[key]!;
+    const found = typeof member === "object" ? quadratic(member) : null;
     if (found !== null) return [key, ...found];
   }
   return null;
@@ -266,7 +267,7 @@ function* checkFallback(loaded: Registered, id: StepId, gate: GateSource): Gener
 
 function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Generator<Finding> {
   const fields = new Set(gate.handoffFields);
-  const at = atStep(loaded, id, "structuredGate", "handoffFields");
+  const at = () => atStep(loaded, id, "structuredGate", "handoffFields");
   let forbidden = 0;
   for (const field of fields) {
     const key = field.split(".").at(-1)!;
@@ -274,7 +275,7 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
     forbidden += 1;
     yield {
       code: "FORBIDDEN-NAME",
-      ...at,
+      ...at(),
       message: `The step "${id}" would hand on "${field}" under the key "${key}", which is not a valid name.`,
       fix: "Rename the field in the schema and here.",
     };
@@ -282,7 +283,7 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
   if (loaded.graph.steps.get(id)!.carry.length < fields.size - forbidden) {
     yield {
       code: "HANDOFF-KEY",
-      ...at,
+      ...at(),
       message: `Two handoffFields of the step "${id}" have the same key.`,
       fix: "Rename one of the fields in the schema and here.",
     };
