@@ -32,8 +32,17 @@ function* candidates(ref: PromptRef): Generator<string> {
 }
 
 function fill(template: string, ref: PromptRef): string {
-  return template.replaceAll(/\{(c1|c2|c3|edition|adaptation)\}/g, (_, name: "c1") => ref[name] ?? "");
+  const [first = "", ...others] = template.split("{");
+  let text = first;
+  for (const part of others) {
+    const end = part.indexOf("}");
+    const name = COORDINATES.find((one) => one.length === end && part.startsWith(one));
+    text += name === undefined ? `{${part}` : `${ref[name] ?? ""}${part.slice(end + 1)}`;
+  }
+  return text;
 }
+
+const COORDINATES = ["c1", "c2", "c3", "edition", "adaptation"] as const;
 
 function joinPath(base: string, path: string): string {
   return `${base.replace(/^\.\//, "").replace(/\/+$/, "")}/${path}`.replace(/^\//, "");
@@ -42,7 +51,7 @@ function joinPath(base: string, path: string): string {
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 function badSegment(ref: PromptRef): string | null {
-  for (const name of ["c1", "c2", "c3", "edition", "adaptation"] as const) {
+  for (const name of COORDINATES) {
     const value = ref[name];
     // c1 may name nested folders, such as steps/v2; each part must be a plain name.
     const parts = value === null ? [] : name === "c1" ? value.split("/") : [value];

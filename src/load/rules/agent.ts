@@ -248,8 +248,9 @@ const STEP_ROWS: readonly {
 
 function* inertSteps({ sources }: Registered): Generator<Finding> {
   const { registry, registryDocument } = sources;
+  const steps = [...registry.steps];
   for (const { key, matters, what } of STEP_ROWS) {
-    const ids = [...registry.steps].filter(([, step]) => matters(step)).map(([id]) => id);
+    const ids = steps.filter(([, step]) => matters(step)).map(([id]) => id);
     if (ids.length === 0) continue;
     const message = `"${key}" of ${named(ids)} has no effect: ${what}.`;
     yield notActedOn(
@@ -259,8 +260,8 @@ function* inertSteps({ sources }: Registered): Generator<Finding> {
       `Remove "${key}".`,
     );
   }
-  for (const [id, step] of registry.steps) {
-    const intent = [...step.transitions].find(([, rule]) => typeof rule.fallback === "string")?.[0];
+  for (const [id, step] of steps) {
+    const intent = step.transitions.entries().find(([, rule]) => typeof rule.fallback === "string")?.[0];
     if (intent === undefined) continue;
     const message = `The fallback of a transition has no effect: only its target is used.`;
     const pointer = `/steps/${escapeSegment(id)}/transitions/${escapeSegment(intent)}/fallback`;

@@ -75,8 +75,8 @@ function* checkGates(loaded: Registered): Generator<Finding> {
     const gate = source.structuredGate;
     if (gate === undefined) continue;
     if (!strict) yield* checkKind(loaded, id, kind, gate);
-    yield* checkFallback(loaded, id, gate);
-    yield* checkHandoff(loaded, id, gate);
+    if (gate.fallbackIntent !== undefined) yield* checkFallback(loaded, id, gate);
+    if (gate.handoffFields.length > 0) yield* checkHandoff(loaded, id, gate);
     const { answer } = loaded.graph.steps.get(id)!;
     if (answer.kind === "object" && answer.schema.kind === "schema") {
       if (!strict) yield* checkEnum(loaded, id, gate, answer.schema.schema);
@@ -311,6 +311,8 @@ function* checkEnum(
     };
     return;
   }
+  const isSame = words.length === gate.allowedIntents?.length;
+  if (isSame && gate.allowedIntents.every((intent, index) => intent === words[index])) return;
   const spoken = new Set((words as readonly Json[]).filter((word) => word !== "abort"));
   const allowed = new Set<Json>((gate.allowedIntents ?? []).filter((intent) => intent !== "abort"));
   const unspeakable = [...allowed].filter((word) => !spoken.has(word));

@@ -36,7 +36,7 @@ export function membersWritten(text: string): number | null {
     const char = text.charCodeAt(at);
     if (char === QUOTE) {
       do at = text.indexOf('"', at + 1);
-      while (at !== -1 && isEscaped(text, at));
+      while (at !== -1 && text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at));
       if (at === -1) break;
     } else if (char === COLON) members += 1;
     else if (char === BRACE || char === BRACKET) {
