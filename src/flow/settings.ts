@@ -3,7 +3,7 @@
  * JSON Schema for editors, the reference page and `explain` follow from the declaration. Settings are part of the Flow, so
  * that a run keeps those it began with.
  */
-import type { Module } from "./flow.ts";
+import type { Module, StepKind } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 import type { McpServers } from "./mcp.ts";
 import { flag, group, list, map, number, openGroup, text, type Reads, type Recorded } from "./shape.ts";
@@ -143,6 +143,11 @@ export const FINALIZE = group("What happens to the branch of a successful run.",
 export const LOGGING = group("Log files; if set, each run writes one.", {
   directory: text("Their folder, relative to the project.", { default: "logs" }),
   format: text("Their form.", { enum: ["jsonl", "text"], default: "jsonl" }),
+  level: text("The lowest level of their lines; the first line of a file always stays.", {
+    enum: ["debug", "info", "warn", "error"],
+    default: "debug",
+    later: true,
+  }),
   maxFiles: number("How many log files of the agent to keep; all by default.", {
     default: null,
     min: 1,
@@ -165,7 +170,7 @@ export type Settings = {
   readonly actions: Actions;
   readonly worktree: Later<Recorded<Reads<typeof WORKTREE>>, "copy">;
   readonly finalize: Finalize;
-  readonly logging: Recorded<Reads<typeof LOGGING>> & {
+  readonly logging: Later<Recorded<Reads<typeof LOGGING>>, "level"> & {
     /** Whether log files are written without being asked for. */
     readonly enabled: boolean;
   };
@@ -185,6 +190,13 @@ export type Settings = {
 
 /** From the strictest to the freest. */
 export type PermissionMode = "plan" | "default" | "acceptEdits" | "bypassPermissions";
+
+/** What a step of this kind may do when neither it nor the agent says otherwise. */
+export const MODE_BY_KIND: { readonly [kind in StepKind]: PermissionMode } = {
+  work: "acceptEdits",
+  verify: "plan",
+  close: "acceptEdits",
+};
 
 /** The agent file says something about it. */
 type Asked = { readonly asked?: true };
