@@ -15,7 +15,7 @@ import type {
   Entry,
   Fault,
   HookResult,
-  Judged,
+  JudgedCall,
   Question,
   Ruling,
   Sight,
@@ -37,7 +37,7 @@ export type Ports = {
   readonly toolbox: Toolbox;
   readonly shell: Shell;
   readonly watch: Watch;
-  /** Absent: the project has no code for its stages. */
+  /** Absent: the project has no code that takes part in a visit. */
   readonly hooks?: Hooks;
   /** Absent: nothing is done outside, whatever is due there. */
   readonly act?: ActPort;
@@ -143,7 +143,7 @@ export type TurnResult =
       /** What people were asked while it went on. */
       readonly asked?: readonly AskedWithin[];
       readonly mark?: Json;
-      readonly judged?: readonly Judged[];
+      readonly judged?: readonly JudgedCall[];
       readonly by?: Answerer;
     }
   | {
@@ -152,7 +152,7 @@ export type TurnResult =
       readonly by?: Answerer;
       readonly mark?: Json;
       /** Calls that the backend itself denied, or allowed; what the gate said is known without it. */
-      readonly judged?: readonly Judged[];
+      readonly judged?: readonly JudgedCall[];
     };
 
 export type Message =
@@ -197,11 +197,11 @@ export type Toolbox = {
   ) => Promise<readonly CallResult[]>;
   /** Those that a coding agent does not bring along; absent: there are none. */
   readonly served?: readonly ToolSpec[];
-  /** The same for a stage, which may be granted tools beyond its list. `ask`: nothing was run, a person has to decide. */
-  readonly callInStage: (
+  /** The same where tools beyond the list of the step may be granted. `ask`: nothing was run, a person has to decide. */
+  readonly callGranted: (
     step: Step,
     batch: readonly Call[],
-    about: StageCall,
+    about: GrantScope,
     signal: AbortSignal,
   ) => Promise<
     | { readonly kind: "results"; readonly results: readonly CallResult[] }
@@ -215,10 +215,10 @@ export type Wish = Omit<Question, "id" | "expiresAt" | "held">;
 /** What was decided before: about calls of this batch, and for the whole run. */
 export type Approved = { readonly ruled: readonly Ruling[]; readonly allowed: readonly string[] };
 
-/** Which try of which stage calls: a grant holds for that and for nothing else. */
-export type StageCall = {
+/** Which attempt of which visit calls: a grant holds for that and for nothing else. */
+export type GrantScope = {
   readonly run: string;
-  readonly stageExecutionId: string;
+  readonly visit: number;
   readonly attempt: number;
   readonly approved?: Approved;
 };
@@ -273,7 +273,7 @@ export type Hooks = {
 /** The person who can be asked while a run is active. */
 export type Person = {
   /** Settles a question that is on record; null: nobody is there to answer. `live`: it cannot wait, and is not on record. */
-  readonly ask: (question: Asked, signal: AbortSignal) => Promise<Told | null>;
+  readonly ask: (question: AskedQuestion, signal: AbortSignal) => Promise<Told | null>;
   /** Whether anybody could answer: somebody is there, or questions stay open until somebody is. */
   readonly isReachable: boolean;
   /** How long a question is open; absent: for ever. */
@@ -282,7 +282,7 @@ export type Person = {
   readonly absent: "deny" | "halt" | "allow";
 };
 
-export type Asked = Question & {
+export type AskedQuestion = Question & {
   readonly run: string;
   readonly step: StepId;
   readonly visit: number;
@@ -402,7 +402,7 @@ export type RunRow = {
   readonly owned: boolean;
 };
 
-/** A broken environment, or a rule of the outside that was met; `code` is one of the machine-readable codes. */
+/** A broken environment, or a rule of the outside that was met; `code` is for programs. */
 export class RunnerError extends Error {
   readonly code: string;
   constructor(code: string, message: string, options?: { readonly cause?: unknown }) {

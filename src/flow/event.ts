@@ -78,7 +78,7 @@ export type Event =
       /** What would be done to the world is told, and not done. */
       readonly dryRun?: true;
       /** The run whose past this one shares, up to and with that entry. */
-      readonly forkedFrom?: Origin;
+      readonly forkedFrom?: ForkOrigin;
       /** It came as a file with so many entries: nothing of it is obeyed before a `run.resumed` after them says `accepted`. */
       readonly imported?: { readonly entries: number };
       /** The batch that it belongs to. */
@@ -290,7 +290,7 @@ export type Teller = "terminal" | "answer" | "file" | "expired" | "hook" | "sett
 export type Ruling = { readonly call: number; readonly answer: string | null; readonly by: Teller };
 
 /** `edits` tell in words what was changed at the parting. */
-export type Origin = { readonly run: string; readonly seq: number; readonly edits?: readonly string[] };
+export type ForkOrigin = { readonly run: string; readonly seq: number; readonly edits?: readonly string[] };
 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };
@@ -335,7 +335,7 @@ export type Reply =
       /** Where the backend stands after this response; handed back to it on resume. */
       readonly mark?: Json;
       /** What an agent with a loop of its own was allowed and denied on the way. Absent: nothing was judged. */
-      readonly judged?: readonly Judged[];
+      readonly judged?: readonly JudgedCall[];
       /** Absent in records of earlier versions, and where the backend does not say. */
       readonly by?: Answerer;
     }
@@ -344,7 +344,7 @@ export type Reply =
       readonly kind: "oversized";
       readonly why: string;
       readonly mark?: Json;
-      readonly judged?: readonly Judged[];
+      readonly judged?: readonly JudgedCall[];
       readonly by?: Answerer;
     }
   /** The model or its transport failed. */
@@ -352,7 +352,7 @@ export type Reply =
       readonly kind: "fault";
       readonly fault: Fault;
       readonly mark?: Json;
-      readonly judged?: readonly Judged[];
+      readonly judged?: readonly JudgedCall[];
       readonly by?: Answerer;
     }
   /** The request could not be built: no prompt, no schema, a variable without a value. */
@@ -362,13 +362,13 @@ export type Reply =
 export type AskedWithin = { readonly tool: string; readonly answer: string | null; readonly by: Teller };
 
 /** A tool call before the gate, and why it was denied if it was. */
-export type Judged = { readonly name: string; readonly denied?: string };
+export type JudgedCall = { readonly name: string; readonly denied?: string };
 
-export function judgedIn(reply: Reply): readonly Judged[] {
+export function judgedIn(reply: Reply): readonly JudgedCall[] {
   return reply.kind === "unaskable" ? NONE : (reply.judged ?? NONE);
 }
 
-const NONE: readonly Judged[] = [];
+const NONE: readonly JudgedCall[] = [];
 
 export type Usage = {
   readonly turns: number;

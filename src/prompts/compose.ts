@@ -24,7 +24,7 @@ const fixed = new WeakMap<Step, Composed>();
 
 export const composer: Compose = {
   system: (flow) => remember(systems, flow, systemText),
-  stage: renderStage,
+  ownSystem: renderStage,
   say: compose,
 };
 

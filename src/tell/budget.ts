@@ -10,7 +10,7 @@ import { own } from "../flow/json.ts";
 import { backTargets, branchesOf } from "../flow/branches.ts";
 import { mostVisits } from "../flow/rules.ts";
 
-export type Budget = {
+export type AnswerBudget = {
   /** Visits of steps, questions about another step included. */
   readonly visits: Bound;
   readonly answers: Bound;
@@ -23,7 +23,7 @@ export type Budget = {
 export type Bound = { readonly most: number | null; readonly because: string };
 
 /** Holds for every run of the flow, whatever the model says. */
-export function budgetOf(flow: Flow): Budget {
+export function budgetOf(flow: Flow): AnswerBudget {
   const graph = toGraph(flow);
   const steps = [...graph.steps.values()];
   return {
@@ -60,7 +60,7 @@ function spared(bound: Bound, { limits }: Flow, steps: readonly Step[]): Bound {
 }
 
 /** The upper bound in a few words: `24 answers (12 iterations × 2 tries), 2,400 model calls including tool use`. */
-export function budgetLine({ answers, responses }: Budget): string {
+export function budgetLine({ answers, responses }: AnswerBudget): string {
   if (answers.most === null) return `no upper bound (${answers.because})`;
   const most = `${figure(answers.most, "answer")} (${answers.because})`;
   if (responses.most === null || responses.most <= answers.most) return most;

@@ -8,11 +8,11 @@ export type Outline = {
   readonly agent: string;
   readonly title: string;
   readonly entry: StepId;
-  readonly nodes: readonly Node[];
+  readonly nodes: readonly OutlineNode[];
   readonly edges: readonly Edge[];
 };
 
-export type Node = {
+export type OutlineNode = {
   readonly id: StepId;
   readonly name: string;
   readonly kind: StepKind;
@@ -73,7 +73,7 @@ export function outlineOf(flow: Flow, problems: readonly Problem[] = []): Outlin
   ]);
   const { loops, reached, ranks } = survey(flow, edges);
   const found = Map.groupBy(problems, (problem) => problem.step);
-  const nodes = steps.map((step): Node => ({
+  const nodes = steps.map((step): OutlineNode => ({
     id: step.id,
     name: step.name,
     kind: step.kind,
@@ -95,7 +95,7 @@ export function outlineOf(flow: Flow, problems: readonly Problem[] = []): Outlin
   };
 }
 
-function routedBy({ decide, aside, guard }: Step): Node["routedBy"] {
+function routedBy({ decide, aside, guard }: Step): OutlineNode["routedBy"] {
   if (decide.by === "field") return aside === undefined ? "model" : "check";
   return guard === undefined ? "runtime" : "check";
 }

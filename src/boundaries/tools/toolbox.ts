@@ -7,7 +7,7 @@ import { rulingOn } from "../../flow/question.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
-import { argsDigest, createStageCalls, grantBy, WHO, type Granting } from "../gate/grants.ts";
+import { argsDigest, createGrantedCalls, grantBy, WHO, type Granting } from "../gate/grants.ts";
 import { judge, mayOffer, mayOfferAsking, reachOf, type GateRule, type ToolCall } from "../gate/gate.ts";
 import { createGround, type Ground, type Guarded } from "../gate/paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "../gate/permissions.ts";
@@ -76,7 +76,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     },
     call,
     ...(served.length > 0 && { served: served.map(({ spec }) => spec) }),
-    callInStage: createStageCalls({ offer, call }, { ...granting, cwd: more.cwd }),
+    callGranted: createGrantedCalls({ offer, call }, { ...granting, cwd: more.cwd }),
   };
 
   function withServed(): Toolbox["offer"] {

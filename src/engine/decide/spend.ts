@@ -211,9 +211,9 @@ export function limitsOn({ limits, steps }: Budget, step: StepId): readonly Scop
   return perAttempt === undefined ? [all, run] : [{ of: "attempt", step, limits: perAttempt }, all, run];
 }
 
-/** A visit, or one of the tries of a stage. */
-export function attemptOf({ stage }: Lane): number {
-  return stage?.tries.length ?? 1;
+/** The number of the attempt within its visit. */
+export function attemptOf({ life }: Lane): number {
+  return life?.tries.length ?? 1;
 }
 
 function isOfAttempt({ attempt }: Spent, lane: Lane): boolean {

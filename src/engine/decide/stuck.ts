@@ -2,6 +2,7 @@
  * Going round without getting anywhere: the same tool calls with the same results within a visit, or visit after visit
  * of a step that gives the same answer. The model is told once; if it goes on like that, the run stops where it stands.
  */
+import { laneIn } from "../../flow/deed.ts";
 import type { Event, Say } from "../../flow/event.ts";
 import { canonicalJson, own } from "../../flow/json.ts";
 import { questionId } from "../../flow/question.ts";
@@ -33,7 +34,7 @@ type Done = { readonly step: string; readonly what: string; readonly key: string
 function doneIn(before: State, event: Event, { settled }: State): Done | null {
   if (event.type === "step.called") {
     const { step, visit, results } = event;
-    const lane = before.lanes.find((other) => other.step === step && other.visit === visit);
+    const lane = laneIn(before, event);
     const calls = lane?.command.type === "call" ? lane.command.calls : [];
     const made = calls.map(({ name, input }) => [name, input]);
     const came = results.map(({ ok, content }) => [ok, content]);

@@ -3,8 +3,9 @@ import type { AtVisit, ChecksRead, Deed, Phase } from "../../flow/deed.ts";
 import type { CheckResult, Led, Say, StepCommand } from "../../flow/event.ts";
 import type { Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
-import { messages } from "./messages.ts";
-import type { Lane, StageLane, State } from "./state.ts";
+import { lifecycleOf } from "../../flow/lifecycle.ts";
+import { messages } from "../../flow/text/endings.ts";
+import type { Lane, Life, State } from "./state.ts";
 
 /** What every decision needs: the flow, and the list that collects what it does; null: only the state is wanted. */
 export type Deciding = { readonly flow: Flow; readonly deeds: Deed[] | null };
@@ -17,7 +18,7 @@ export type Entrance = {
   readonly origin: StepId | null;
   readonly say?: Say;
   readonly strikes?: number;
-  /** Whose results a stage is given; the one of the step that led here, unless said otherwise. */
+  /** Whose results the visit is given; the one of the step that led here, unless said otherwise. */
   readonly upstream?: readonly StepId[];
   /** The visit that leads here, and how it was settled. */
   readonly leaving?: Lane;
@@ -40,7 +41,7 @@ export function enter(deciding: Deciding, state: State, to: Entrance): State {
   }
   const visit = (own(state.visits, to.step) ?? 0) + 1;
   const say = to.say === undefined ? PROMPT : [to.say];
-  const stage = step.stage === undefined ? null : openStage(state, to);
+  const life = lifecycleOf(step) === undefined ? null : openLife(state, to);
   const lane: Lane = {
     step: to.step,
     visit,
@@ -53,10 +54,10 @@ export function enter(deciding: Deciding, state: State, to: Entrance): State {
     said: "",
     answer: null,
     command:
-      stage === null
+      life === null
         ? { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say }
-        : opening(flow, step, visit, stage, say),
-    stage,
+        : opening(flow, step, visit, life, say),
+    life,
   };
   const visits = { ...state.visits, [to.step]: visit };
   const beside = to.leaving === undefined ? state.lanes : lanesBeside(state, to.leaving);
@@ -66,7 +67,7 @@ export function enter(deciding: Deciding, state: State, to: Entrance): State {
   if (deeds !== null) {
     if (settled !== null && settled !== state.settled) deeds.push({ kind: "settled", led: settled });
     deeds.push({ kind: "began", step: to.step, visit, iteration: state.iterations + 1 });
-    if (stage !== null) deeds.push(phaseDeed(lane, phaseOf(lane), null));
+    if (life !== null) deeds.push(phaseDeed(lane, phaseOf(lane), null));
   }
   return { ...state, iterations, visits, lanes, pending, settled };
 }
@@ -74,7 +75,7 @@ export function enter(deciding: Deciding, state: State, to: Entrance): State {
 /** What is said to begin with, almost always. */
 const PROMPT: readonly Say[] = [{ kind: "prompt" }];
 
-function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): StageLane {
+function openLife({ ctx, handoff }: State, { origin, upstream }: Entrance): Life {
   const before = upstream ?? (origin === null ? [] : [origin]);
   return {
     phase: "setup",
@@ -88,22 +89,22 @@ function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): Sta
   };
 }
 
-/** What a stage begins with: its code, its gate, or the model. */
-function opening(flow: Flow, step: Step, visit: number, stage: StageLane, say: readonly Say[]): StepCommand {
+/** What a lifecycle begins with: the code of the project, the gate, or the model. */
+function opening(flow: Flow, step: Step, visit: number, life: Life, say: readonly Say[]): StepCommand {
   const at = { step: step.id, visit, attempt: 1 };
-  if (flow.hooks !== undefined) return { type: "hook", ...at, hook: "setup", input: stage.ctx };
-  const gate = step.stage?.gate;
+  if (flow.hooks !== undefined) return { type: "hook", ...at, hook: "setup", input: life.ctx };
+  const gate = lifecycleOf(step)?.gate;
   return gate === undefined ? { type: "ask", ...at, turn: 1, say } : { type: "check", ...at, checks: [gate] };
 }
 
-/** The phase that a stage is in. Where its project has no code, it begins with its gate or its conversation. */
-export function phaseOf({ stage, command: { type } }: Lane): Phase {
-  if (stage === null || stage.phase !== "setup") return stage?.phase ?? "act";
+/** The phase that a visit is in. Where its project has no code, it begins with its gate or its conversation. */
+export function phaseOf({ life, command: { type } }: Lane): Phase {
+  if (life === null || life.phase !== "setup") return life?.phase ?? "act";
   return type === "hook" ? "setup" : type === "check" ? "gate" : "act";
 }
 
-export function phaseDeed({ step, visit, stage }: Lane, phase: Phase, from: Phase | null): Deed {
-  const { index = 1, capHit = false } = stage?.tries.at(-1) ?? {};
+export function phaseDeed({ step, visit, life }: Lane, phase: Phase, from: Phase | null): Deed {
+  const { index = 1, capHit = false } = life?.tries.at(-1) ?? {};
   return { kind: "phase", step, visit, phase, from, attempt: index, capHit };
 }
 

@@ -149,7 +149,7 @@ async function driveOn(
    * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
    * or something is due before.
    */
-  const stage = (event: Event, alone = true): Staged => {
+  const draft = (event: Event, alone = true): Draft => {
     const deeds: Deed[] | null = wantsDeeds ? [] : null;
     const next = stateAfter(flow, state, event, deeds);
     const at = ports.clock.now();
@@ -168,7 +168,7 @@ async function driveOn(
   };
 
   /** It is written: now it counts. */
-  const believe = ({ entries, next, after, deeds }: Staged): void => {
+  const believe = ({ entries, next, after, deeds }: Draft): void => {
     const entry = entries[0];
     const ending = entries[1];
     seq += entries.length;
@@ -180,9 +180,9 @@ async function driveOn(
   };
 
   const commit = async (event: Event, alone = true): Promise<void> => {
-    const staged = stage(event, alone);
-    await handle.append(staged.entries);
-    believe(staged);
+    const drafted = draft(event, alone);
+    await handle.append(drafted.entries);
+    believe(drafted);
   };
 
   if ("type" in first) await commit(first);
@@ -208,9 +208,9 @@ async function driveOn(
         await commitCut(event);
         break;
       }
-      const staged = stage(event);
-      await handle.append(staged.entries);
-      believe(staged);
+      const drafted = draft(event);
+      await handle.append(drafted.entries);
+      believe(drafted);
     }
   }
   const limited = signal.aborted && state.verdict === null ? stopped() : null;
@@ -332,7 +332,7 @@ function isIdle(type: StepCommand["type"]): boolean {
   return type === "question" || type === "wait";
 }
 
-type Staged = {
+type Draft = {
   readonly entries: readonly Entry[];
   readonly next: State;
   readonly after: State;

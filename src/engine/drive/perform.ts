@@ -1,11 +1,12 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
+import { laneIn } from "../../flow/deed.ts";
 import type {
   Answerer,
   CheckResult,
   StepCommand,
   Event,
   Figure,
-  Judged,
+  JudgedCall,
   Reply,
   Sight,
   Usage,
@@ -13,14 +14,15 @@ import type {
 import type { Answer, Flow, Step, StepId } from "../../flow/flow.ts";
 import { plainUsage } from "../../flow/figure.ts";
 import { isObject } from "../../flow/json.ts";
+import { lifecycleOf } from "../../flow/lifecycle.ts";
 import { ANSWER_CAPS, bound, extractBeside, extractObject } from "../decide/answer.ts";
 import { approvedFor, gateOf, question, wished, type Within } from "./ask-people.ts";
 import type { Message, Ports, RunRequest, TurnRequest, TurnResult } from "../ports.ts";
 import { schemaFault } from "../schema/schema.ts";
-import { turnsWithin } from "../decide/spend.ts";
+import { attemptOf, turnsWithin } from "../decide/spend.ts";
 import type { State } from "../decide/state.ts";
 import { outsideOf } from "../decide/stop.ts";
-import { callInStage, hook, initTrouble } from "./perform-stage.ts";
+import { hook, initTrouble, laneOf } from "./lifecycle.ts";
 import { sayAll, type Talk } from "./talk.ts";
 
 export function perform(
@@ -36,9 +38,7 @@ export function perform(
     case "ask":
       return ask(flow, state, step, command, ports, talk, signal);
     case "call":
-      return step.stage === undefined
-        ? call(state, step, command, ports, signal)
-        : callInStage(state, step, command, ports, signal);
+      return call(state, step, command, ports, signal);
     case "check":
       return check(flow, state, step, command, ports, talk, signal);
     case "look":
@@ -77,7 +77,7 @@ async function ask(
   for (const message of said.messages) messages.push(message);
   const request = toRequest(flow, state, step, command, ports, messages, system, signal);
   const { turn, run } = ports.backend;
-  let judged: Judged[] = UNJUDGED;
+  let judged: JudgedCall[] = UNJUDGED;
   let within: Within | null = null;
   let result: TurnResult;
   try {
@@ -133,6 +133,7 @@ function answered(
   return { type: "step.answered", step, visit, turn, reply };
 }
 
+/** Beyond its list a step with a lifecycle may be granted a tool; whether it is, the toolbox finds out. */
 async function call(
   state: State,
   step: Step,
@@ -141,16 +142,17 @@ async function call(
   signal: AbortSignal,
 ): Promise<Event> {
   const { visit, turn, calls } = command;
+  const { toolbox } = ports;
   const approved = approvedFor(state, command);
-  const wish = ports.toolbox.wish?.(step, calls, approved) ?? null;
+  const wish = toolbox.wish?.(step, calls, approved) ?? null;
   if (wish !== null) return wished(command, wish, approved.ruled, ports);
-  return {
-    type: "step.called",
-    step: step.id,
-    visit,
-    turn,
-    results: await ports.toolbox.call(step, calls, signal, approved),
-  };
+  const at = { step: step.id, visit, turn };
+  if (lifecycleOf(step) === undefined)
+    return { type: "step.called", ...at, results: await toolbox.call(step, calls, signal, approved) };
+  const attempt = attemptOf(laneOf(state, step, visit));
+  const called = await toolbox.callGranted(step, calls, { run: state.run, visit, attempt, approved }, signal);
+  if (called.kind === "results") return { type: "step.called", ...at, results: called.results };
+  return wished(command, called.wish, called.ruled, ports);
 }
 
 /** In order; the first failure wins and the rest is not run. */
@@ -182,7 +184,7 @@ async function look(
   ports: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
-  const lane = state.lanes.find((other) => other.step === step && other.visit === visit);
+  const lane = laneIn(state, { step, visit });
   const glance = {
     run: state.run,
     step,
@@ -229,7 +231,7 @@ function toRequest(
   command: StepCommand & { type: "ask" },
   ports: Ports,
   messages: readonly Message[],
-  ofStage: string | undefined,
+  ownSystem: string | undefined,
   signal: AbortSignal,
 ): TurnRequest {
   const { visit, turn, attempt } = command;
@@ -243,7 +245,7 @@ function toRequest(
     beside,
   };
   const { model, answer } = step;
-  const system = ofStage ?? ports.compose.system(flow);
+  const system = ownSystem ?? ports.compose.system(flow);
   const tools = ports.toolbox.offer(step);
   const request: TurnRequest =
     answer.kind === "text"
@@ -258,7 +260,7 @@ function outputOf({ schema, channel }: Answer & { kind: "object" }): NonNullable
 }
 
 const NOBODY: readonly StepId[] = [];
-const UNJUDGED: Judged[] = [];
+const UNJUDGED: JudgedCall[] = [];
 
 /** What an agent with a loop of its own needs besides: only what is new to it, and our gate. */
 function toRunRequest(
@@ -282,10 +284,10 @@ function toRunRequest(
   };
 }
 
-/** Responses that this visit may still have, and the run; each try of a stage has its own. */
+/** Responses that this visit may still have, and the run; each attempt has its own. */
 function turnsLeft(state: State, step: Step, { visit, turn }: StepCommand & { type: "ask" }): number {
-  const lane = state.lanes.find((other) => other.step === step.id && other.visit === visit);
-  const ofVisit = step.turns - turn + 1 + (lane?.stage?.since ?? 0);
+  const lane = laneIn(state, { step: step.id, visit });
+  const ofVisit = step.turns - turn + 1 + (lane?.life?.since ?? 0);
   return lane === undefined ? ofVisit : Math.min(ofVisit, turnsWithin(state, lane));
 }
 

@@ -1,4 +1,5 @@
 /** The time that a run, its steps and their attempts take: an end to what takes longer than it may. */
+import { laneIn } from "../../flow/deed.ts";
 import type { Entry, Event, Reached, Usage } from "../../flow/event.ts";
 import type { StepId } from "../../flow/flow.ts";
 import { perform } from "./perform.ts";
@@ -81,10 +82,9 @@ export function createStopwatch(): Stopwatch {
 
   const timed: typeof perform = async (flow, state, command, ports, talk, signal) => {
     const now = ports.clock.now();
-    const { step, visit } = command;
-    const due = deadline(state, step, now);
+    const due = deadline(state, command.step, now);
     if (due !== undefined && due.left <= 0) return due.event;
-    const lane = state.lanes.find((other) => other.step === step && other.visit === visit);
+    const lane = laneIn(state, command);
     const warned = command.type === "ask" && lane !== undefined ? warning(state, lane, now) : null;
     if (warned !== null) return warned;
     if (due === undefined) return await perform(flow, state, command, ports, talk, signal);
