@@ -279,7 +279,6 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     run,
     close,
     toolCalling: false,
-    unconfinable: true,
   };
 }
 

@@ -152,6 +152,11 @@ async function everyOffer(offer: Offer, place: Place): Promise<Offered> {
       return named(listAgents(findProject(around.cwd)), "agent");
     case "model":
       return await models(around.env);
+    case "backend": {
+      const { BACKENDS } = await import("../../run/world/backend-table.ts");
+      // A script is given with --script.
+      return named(Object.keys(BACKENDS).filter((id) => id !== "scripted"));
+    }
     case "run":
       return { also: place.command?.name === "replay" ? "files" : null, words: await runs(place) };
     case "step":

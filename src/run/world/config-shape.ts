@@ -3,6 +3,7 @@ import { EFFORTS, PROVIDERS } from "../../backends/ai-sdk/providers.ts";
 import { LIMIT_FIELDS } from "../../load/agent/spending.ts";
 import { anything, flag, group, list, map, number, object, text } from "../../flow/shape.ts";
 import { toJsonSchema } from "../../load/text/shape.ts";
+import { BACKENDS, type BackendRow } from "./backend-table.ts";
 
 const ADDRESS = "^https?://";
 
@@ -46,6 +47,25 @@ const PRICE_FIELDS = {
 
 const HOSTS = { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] };
 
+/** By the id of the backend that starts the program. */
+export const PROGRAM_FIELDS = Object.fromEntries(
+  Object.entries(BACKENDS).flatMap(([id, { program }]) => (program ? [[id, programFields(program)]] : [])),
+);
+
+function programFields({ timeoutMs }: NonNullable<BackendRow["program"]>) {
+  const about = `How long it may take to answer, ${timeoutMs} unless set.`;
+  return {
+    command: text("The program.", { required: true, filled: true }),
+    args: list("Its arguments.", text("An argument.")),
+    pass: list("Additional environment variables for it.", text("A name.")),
+    ...(timeoutMs !== undefined && { timeoutMs: number(about, { min: 1, integer: true }) }),
+  };
+}
+
+const PROGRAMS = Object.fromEntries(
+  Object.entries(PROGRAM_FIELDS).map(([id, fields]) => [id, object(BACKENDS[id]!.program!.about, fields)]),
+);
+
 const CONFIG_FIELDS = {
   models: map(
     "Model names: another name, provider/model, or a model with its settings.",
@@ -60,11 +80,7 @@ const CONFIG_FIELDS = {
   }),
   prices: map("Prices by provider/model, before those of Lockstep.", object("A price.", PRICE_FIELDS)),
   defaultBackend: text("The default backend of runs.", { default: "ai-sdk" }),
-  acp: object("The coding agent that the backend acp starts.", {
-    command: text("The program.", { required: true, filled: true }),
-    args: list("Its arguments.", text("An argument.")),
-    pass: list("Additional environment variables for it.", text("A name.")),
-  }),
+  ...PROGRAMS,
   sandbox: text("Whether commands run in a sandbox.", { enum: ["on", "off", "auto"], default: "auto" }),
   network: anything("What sandboxed commands may connect to: none, usual, all, or a list of hosts.", {
     schema: HOSTS,

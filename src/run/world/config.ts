@@ -20,7 +20,7 @@ import { faultOfHost } from "../../load/rules/sandbox.ts";
 import { scanJson } from "../../load/text/places.ts";
 import { softFault } from "../../load/agent/spending.ts";
 import { didYouMean } from "../../load/text/suggest.ts";
-import { CONFIG_KEYS, FIGURES, MODEL_KEYS, WIRE_KEYS } from "./config-shape.ts";
+import { CONFIG_KEYS, FIGURES, MODEL_KEYS, PROGRAM_FIELDS, WIRE_KEYS } from "./config-shape.ts";
 import { readWritten } from "./files.ts";
 import { configFolder } from "./project.ts";
 
@@ -31,8 +31,8 @@ export type UserConfig = {
   /** By `provider/model`, before our own figures. */
   readonly prices: { readonly [ref: string]: Price };
   readonly defaultBackend: string | null;
-  /** The coding agent that the backend `acp` starts. */
-  readonly acp: AcpEntry | null;
+  /** The programs that backends start, by the id of the backend. */
+  readonly programs: { readonly [backend: string]: ProgramEntry };
   /** auto: commands are confined wherever that is possible. */
   readonly sandbox: SandboxWish;
   /** What confined commands may reach; null: what the agent file says, else the usual hosts. */
@@ -48,11 +48,13 @@ export type SandboxWish = "on" | "off" | "auto";
 /** usual: where software comes from. all: the network of this machine. Else a list of hosts. */
 export type NetworkWish = "none" | "usual" | "all" | readonly string[];
 
-export type AcpEntry = {
+export type ProgramEntry = {
   readonly command: string;
   readonly args?: readonly string[];
   /** Names of environment variables that it needs beside the usual ones. */
   readonly pass?: readonly string[];
+  /** How long an answer of it may take. */
+  readonly timeoutMs?: number;
 };
 
 /** `provider/model`, or how the model is asked. */
@@ -77,7 +79,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   const { safeFolders = [] } = value;
   if (!Array.isArray(safeFolders) || !safeFolders.every((one) => typeof one === "string"))
     throw invalid("safeFolders must be a list of folders");
-  const { models = {}, providers = {}, prices = {}, defaultBackend = null, acp = null } = value;
+  const { models = {}, providers = {}, prices = {}, defaultBackend = null } = value;
   if (!isObject(providers)) throw invalid("providers must be an object");
   requireKeys(providers, Object.keys(PROVIDERS), "providers", invalid);
   if (!isObject(models)) throw invalid("models must be an object");
@@ -89,7 +91,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     providers: mapped(providers, (entry, id) => readWire(entry, `providers.${id}`, WIRE_KEYS, invalid)),
     prices: mapped(prices, (entry, ref) => readPrice(entry, `prices.${ref}`, invalid)),
     defaultBackend,
-    acp: acp === null ? null : readAcp(acp, invalid),
+    programs: readPrograms(value, invalid),
     sandbox: readWish(value.sandbox ?? "auto", invalid),
     network: readNetwork(value.network ?? null, invalid),
     env: readNames(value.env ?? [], invalid),
@@ -123,7 +125,7 @@ const NOTHING_SAID: UserConfig = {
   providers: {},
   prices: {},
   defaultBackend: null,
-  acp: null,
+  programs: {},
   sandbox: "auto",
   network: null,
   env: [],
@@ -220,11 +222,7 @@ function readWire(entry: Json, where: string, keys: readonly string[], invalid: 
   if (fault !== null) throw invalid(`${where}.baseUrl ${fault}`);
   if (apiKeyEnv !== undefined && (typeof apiKeyEnv !== "string" || !/^\w+$/.test(apiKeyEnv)))
     throw invalid(`${where}.apiKeyEnv must be the name of an environment variable, not a key`);
-  for (const key of ["maxOutputTokens", "timeoutMs"]) {
-    const count = entry[key];
-    if (count !== undefined && (!Number.isSafeInteger(count) || (count as number) < 1))
-      throw invalid(`${where}.${key} must be a whole number above 0`);
-  }
+  requireCounts(entry, ["maxOutputTokens", "timeoutMs"], where, invalid);
   for (const key of ["toolCalling", "stream"])
     if (entry[key] !== undefined && typeof entry[key] !== "boolean")
       throw invalid(`${where}.${key} must be true or false`);
@@ -235,6 +233,14 @@ function readWire(entry: Json, where: string, keys: readonly string[], invalid: 
   if (headers !== undefined) readHeaders(headers, `${where}.headers`, invalid);
   if (extraBody !== undefined) readBody(extraBody, `${where}.extraBody`, invalid);
   return entry;
+}
+
+function requireCounts(entry: JsonObject, keys: readonly string[], where: string, invalid: Invalid): void {
+  for (const key of keys) {
+    const count = entry[key];
+    if (count !== undefined && (!Number.isSafeInteger(count) || (count as number) < 1))
+      throw invalid(`${where}.${key} must be a whole number above 0`);
+  }
 }
 
 /** An address as it may be repeated: without what may be a secret. null: there may be a password in it. */
@@ -282,17 +288,27 @@ function readBody(body: Json, where: string, invalid: Invalid): void {
 /** What a request is about. Another value would make the record of the run wrong. */
 const OWN_MEMBERS = new Set(["model", "messages", "system", "input", "contents", "tools", "stream", "store"]);
 
-function readAcp(entry: Json, invalid: Invalid): AcpEntry {
-  if (!isObject(entry)) throw invalid("acp must be an object");
-  requireKeys(entry, ["command", "args", "pass"], "acp", invalid);
+function readPrograms(config: JsonObject, invalid: Invalid): UserConfig["programs"] {
+  return Object.fromEntries(
+    Object.entries(PROGRAM_FIELDS).flatMap(([id, fields]) => {
+      const entry = config[id] ?? null;
+      return entry === null ? [] : [[id, readProgram(entry, id, Object.keys(fields), invalid)]];
+    }),
+  );
+}
+
+function readProgram(entry: Json, id: string, keys: readonly string[], invalid: Invalid): ProgramEntry {
+  if (!isObject(entry)) throw invalid(`${id} must be an object`);
+  requireKeys(entry, keys, id, invalid);
   if (typeof entry.command !== "string" || entry.command === "")
-    throw invalid("acp.command must name a program");
+    throw invalid(`${id}.command must name a program`);
   for (const key of ["args", "pass"]) {
     const list = entry[key] ?? [];
     if (!Array.isArray(list) || !list.every((one) => typeof one === "string"))
-      throw invalid(`acp.${key} must be a list of texts`);
+      throw invalid(`${id}.${key} must be a list of texts`);
   }
-  return entry as unknown as AcpEntry;
+  requireCounts(entry, ["timeoutMs"], id, invalid);
+  return entry as unknown as ProgramEntry;
 }
 
 function readPrice(entry: Json, where: string, invalid: Invalid): Price {
