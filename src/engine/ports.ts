@@ -4,24 +4,23 @@
  * stands, with everything committed so far kept.
  */
 import type {
-  Answerer,
   AskedWithin,
   BackendSpec,
   Call,
   CallResult,
   CheckResult,
-  Command,
   EffectEvent,
   Entry,
   Fault,
   HookResult,
-  JudgedCall,
   Question,
+  ReplyFacts,
   Ruling,
   Sight,
   Teller,
   Usage,
 } from "../flow/event.ts";
+import type { Command } from "../flow/command.ts";
 import type { Check, Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import type { Compose } from "../flow/scene.ts";
@@ -113,24 +112,21 @@ export type RunRequest = TurnRequest & {
   readonly maxTurns: number;
   readonly gate: Gate;
   /** Runs a tool of ours, for an agent that leaves it to us. The gate is asked again. Does not reject. */
-  readonly call: (
-    call: { readonly name: string; readonly input: JsonObject },
-    signal: AbortSignal,
-  ) => Promise<CallResult>;
+  readonly call: (call: ToolCall, signal: AbortSignal) => Promise<CallResult>;
   /** Tools of servers, all of the run; which of them the step may use is told by `tools`. Absent: there are none. */
   readonly served?: readonly ToolSpec[];
 };
 
 /** Called before every tool call of an agent that runs its own tools; `batch` is null where it cannot be known. */
-export type Gate = (
-  call: { readonly name: string; readonly input: JsonObject },
-  batch: readonly string[] | null,
-) => Promise<Allowance>;
+export type Gate = (call: ToolCall, batch: readonly string[] | null) => Promise<Allowance>;
+
+/** A call that an agent is about to make by itself. */
+export type ToolCall = Pick<Call, "name" | "input">;
 
 export type Allowance = { readonly allow: true } | { readonly allow: false; readonly reason: string };
 
 export type TurnResult =
-  | {
+  | (ReplyFacts & {
       readonly kind: "reply";
       readonly text: string;
       readonly calls: readonly Call[];
@@ -142,18 +138,9 @@ export type TurnResult =
       readonly capped?: true;
       /** What people were asked while it went on. */
       readonly asked?: readonly AskedWithin[];
-      readonly mark?: Json;
-      readonly judged?: readonly JudgedCall[];
-      readonly by?: Answerer;
-    }
-  | {
-      readonly kind: "fault";
-      readonly fault: Fault;
-      readonly by?: Answerer;
-      readonly mark?: Json;
-      /** Calls that the backend itself denied, or allowed; what the gate said is known without it. */
-      readonly judged?: readonly JudgedCall[];
-    };
+    })
+  /** `judged`: calls that the backend itself denied, or allowed; what the gate said is known without it. */
+  | (ReplyFacts & { readonly kind: "fault"; readonly fault: Fault });
 
 export type Message =
   | { readonly role: "user"; readonly text: string }
@@ -183,7 +170,7 @@ export type Toolbox = {
    */
   readonly judge: (
     step: Step,
-    call: { readonly name: string; readonly input: JsonObject },
+    call: ToolCall,
     batch: readonly string[] | null,
     allowed?: readonly string[],
   ) => string | null;

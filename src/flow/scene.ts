@@ -1,5 +1,5 @@
 /** What a prompt can see of a run, and the function that turns what is to be said into words. */
-import type { Say } from "./event.ts";
+import type { Say } from "./command.ts";
 import type { Flow, Label, Step, StepId } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 

@@ -2,7 +2,8 @@
 import { laneIn } from "../flow/deed.ts";
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
-import { decisionIn, type StepCommand, type Entry, type Event, type Led } from "../flow/event.ts";
+import { decisionIn, type Entry, type Event, type Led } from "../flow/event.ts";
+import type { StepCommand } from "../flow/command.ts";
 import { sameJson, type Json } from "../flow/json.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { decidedEnd } from "../engine/decide/due.ts";

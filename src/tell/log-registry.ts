@@ -8,8 +8,8 @@ import {
   type JudgedCall,
   type Led,
   type Reply,
-  type Say,
 } from "../flow/event.ts";
+import type { Say } from "../flow/command.ts";
 import type { Flow, Step, StepKind } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { editionOf } from "../prompts/compose.ts";

@@ -6,7 +6,7 @@ import {
   aFlow,
   waited,
   adopted,
-  answered,
+  spoken,
   seqs,
   refuses,
   type JournalCases,
@@ -38,7 +38,7 @@ export const entryCases: JournalCases = {
       `gives back what was appended: ${script}`,
       async (journal) => {
         const handle = await journal.create(newRun("r1"));
-        const entry = answered(1, text, { [text]: text, list: [text, null, 0.1, -1e21] });
+        const entry = spoken(1, text, { [text]: text, list: [text, null, 0.1, -1e21] });
         await handle.append([entry]);
         assert.deepEqual(await journal.read("r1"), [entry]);
       },
@@ -49,8 +49,8 @@ export const entryCases: JournalCases = {
     const handle = await journal.create(newRun("r1"));
     const output = JSON.parse('{"__proto__":{"admin":true},"constructor":1}') as JsonObject;
     const led = { step: "s", visit: 1, label: "next", to: null, notes: ["put right"] } as const;
-    await handle.append([{ ...answered(1, "", output), led }]);
-    assert.deepEqual(await journal.read("r1"), [{ ...answered(1, "", output), led }]);
+    await handle.append([{ ...spoken(1, "", output), led }]);
+    assert.deepEqual(await journal.read("r1"), [{ ...spoken(1, "", output), led }]);
   },
 
   "keeps the order of entries, of appends, and of appends that were not waited for": async (journal) => {
@@ -140,7 +140,7 @@ export const entryCases: JournalCases = {
   },
 
   "reports the size of a run": async (journal) => {
-    const entries = [waited(1), answered(2, "naïve 日本", {})];
+    const entries = [waited(1), spoken(2, "naïve 日本", {})];
     const handle = await journal.create(newRun("r1"));
     assert.equal(await journal.size("r1"), 0);
     await handle.append(entries);
@@ -150,8 +150,8 @@ export const entryCases: JournalCases = {
   },
 
   "keeps entries of any size, alone and among small ones, and reports their size": async (journal) => {
-    const huge = answered(2, "naïve 日本 ".repeat(200_000), {});
-    const entries = [waited(1), huge, waited(3), answered(4, "x".repeat(300_000), {})];
+    const huge = spoken(2, "naïve 日本 ".repeat(200_000), {});
+    const entries = [waited(1), huge, waited(3), spoken(4, "x".repeat(300_000), {})];
     const handle = await journal.create(newRun("r1"), entries.slice(0, 2));
     await handle.append(entries.slice(2));
     await journal.create(newRun("r2"), [waited(1), huge]);

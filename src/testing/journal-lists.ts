@@ -4,7 +4,7 @@ import type { RunHandle } from "../engine/ports.ts";
 import {
   newRun,
   waited,
-  answered,
+  spoken,
   seqs,
   idsOf,
   many,
@@ -19,14 +19,14 @@ export const listCases: JournalCases = {
       const first = await journal.create({ ...newRun("first"), at: 200.5 });
       await journal.create({ ...newRun("second"), at: 300, agent: "other" });
       const third = await journal.create({ ...newRun("third"), at: 100 });
-      await first.append([waited(1), answered(2, "last", {})]);
+      await first.append([waited(1), spoken(2, "last", {})]);
       await third.append([waited(1)]);
       await third.release();
       const about = { agent: "agent", digest: "digest-1" };
       assert.deepEqual(await journal.list(), [
         { ...about, id: "third", createdAt: 100, events: 1, last: waited(1), owned: false },
         { ...about, id: "second", agent: "other", createdAt: 300, events: 0, last: null, owned: true },
-        { ...about, id: "first", createdAt: 200.5, events: 2, last: answered(2, "last", {}), owned: true },
+        { ...about, id: "first", createdAt: 200.5, events: 2, last: spoken(2, "last", {}), owned: true },
       ]);
     },
 
@@ -71,7 +71,7 @@ export const listCases: JournalCases = {
     const first = await journal.create({ ...newRun("first"), at: 200.5 }, [waited(1)]);
     await journal.create({ ...newRun("second"), agent: "other" });
     await (await journal.create(newRun("third"), [waited(1), waited(2)])).release();
-    await first.append([answered(2, "last", {})]);
+    await first.append([spoken(2, "last", {})]);
     const [third, second, one] = await journal.list();
     for (const [ids, rows] of [
       [["second"], [second]],
@@ -97,7 +97,7 @@ export const listCases: JournalCases = {
     await one.append([waited(2)]);
     const middle = await journal.since();
     assert.deepEqual([middle.entries, middle.lost], [[], false]);
-    await two.append([answered(3, "a text", {}), waited(4)]);
+    await two.append([spoken(3, "a text", {}), waited(4)]);
     await one.append([waited(3)]);
     const all = ["one 1", "two 1", "two 2", "one 2", "two 3", "two 4", "one 3"];
     for (const [cursor, limit, news] of [
@@ -116,7 +116,7 @@ export const listCases: JournalCases = {
     }
     assert.deepEqual(slices, all);
     const { cursor, entries } = await journal.since(middle.cursor, 1);
-    assert.deepEqual(entries[0]?.entry, answered(3, "a text", {}));
+    assert.deepEqual(entries[0]?.entry, spoken(3, "a text", {}));
     assert.equal((await journal.since(cursor, 0)).cursor, cursor);
   },
 
@@ -203,12 +203,12 @@ export const listCases: JournalCases = {
     const handles = await Promise.all(ids.map((id) => journal.create(newRun(id))));
     const drive = async (handle: RunHandle, steps: number) => {
       for (const [index] of many(steps).entries()) {
-        await handle.append([answered(index + 1, `${handle.run} says ${index}`, {})]);
+        await handle.append([spoken(index + 1, `${handle.run} says ${index}`, {})]);
       }
     };
     await Promise.all(handles.map((handle, index) => drive(handle, 1 + (index % 7))));
     for (const [index, id] of ids.entries()) {
-      const expected = many(1 + (index % 7)).map((_, step) => answered(step + 1, `${id} says ${step}`, {}));
+      const expected = many(1 + (index % 7)).map((_, step) => spoken(step + 1, `${id} says ${step}`, {}));
       assert.deepEqual(await journal.read(id), expected);
     }
   },

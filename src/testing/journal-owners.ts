@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import {
   newRun,
   waited,
-  answered,
+  spoken,
   seqs,
   many,
   refuses,
@@ -72,12 +72,12 @@ export const ownerCases: JournalCases = {
     const [first, refused, second, third] = await Promise.allSettled([
       before.append([waited(1)]),
       stale.append([waited(2), waited(3)]),
-      fresh.append([answered(2, "by the fresh one", {})]),
+      fresh.append([spoken(2, "by the fresh one", {})]),
       after.append([waited(1)]),
     ]);
     assert.deepEqual([first.status, second.status, third.status], many(3, "fulfilled"));
     await refuses("RUN_OWNED_ELSEWHERE", settled(refused), /r1/);
-    assert.deepEqual(await journal.read("r1"), [waited(1), answered(2, "by the fresh one", {})]);
+    assert.deepEqual(await journal.read("r1"), [waited(1), spoken(2, "by the fresh one", {})]);
     assert.deepEqual(seqs(await journal.read("before")), [1]);
     assert.deepEqual(seqs(await journal.read("after")), [1]);
   },

@@ -25,7 +25,7 @@ export function adopted(seq: number, flow: string): Entry {
   return { seq, at: 1_000 + seq, event: { type: "run.adopted", flow } };
 }
 
-export function answered(seq: number, text: string, output: JsonObject): Entry {
+export function spoken(seq: number, text: string, output: JsonObject): Entry {
   const usage = { turns: 1, inputTokens: 10, outputTokens: 2, costUsd: null };
   const reply = { kind: "said", text, calls: [], output, usage } as const;
   return { seq, at: 1_000 + seq, event: { type: "step.answered", step: "s", visit: seq, turn: 1, reply } };

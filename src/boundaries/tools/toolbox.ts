@@ -1,5 +1,11 @@
 /** The tools of a run. Each call passes the gate first; whatever happens, it gets exactly one result. */
-import { RunnerError, type Approved, type Toolbox, type ToolSpec } from "../../engine/ports.ts";
+import {
+  RunnerError,
+  type Approved,
+  type Toolbox,
+  type ToolCall,
+  type ToolSpec,
+} from "../../engine/ports.ts";
 import type { Call, CallResult, Grant } from "../../flow/event.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
@@ -8,7 +14,7 @@ import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
 import { argsDigest, createGrantedCalls, grantBy, WHO, type Granting } from "../gate/grants.ts";
-import { judge, mayOffer, mayOfferAsking, reachOf, type GateRule, type ToolCall } from "../gate/gate.ts";
+import { judge, mayOffer, mayOfferAsking, reachOf, type GateRule } from "../gate/gate.ts";
 import { createGround, type Ground, type Guarded } from "../gate/paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "../gate/permissions.ts";
 import { searchTools, wanders } from "./search.ts";

@@ -1,6 +1,7 @@
 /** What a response leads to: tools, another response, a label and its effect, a wait, or the end of the visit. */
 import type { AnswerRead, Deed } from "../../flow/deed.ts";
-import type { Call, CallResult, Fault, Reply, Say } from "../../flow/event.ts";
+import type { Call, CallResult, Fault, Reply } from "../../flow/event.ts";
+import type { Say } from "../../flow/command.ts";
 import { countedUsage } from "../../flow/figure.ts";
 import type { Answer, Label, Step } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";

@@ -1,6 +1,7 @@
 /** What a visit knows of its attempts, and how the project's code is asked about them. */
 import type { Deed, Phase } from "../../flow/deed.ts";
-import type { StepCommand, HookName } from "../../flow/event.ts";
+import type { HookName } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import type { Lifecycle } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { contextOf, lifecycleOf, type Try } from "../../flow/lifecycle.ts";

@@ -2,7 +2,8 @@
  * What comes after an answer and before its effect: checks, of a label, of the stop rule, or of an attempt. A label that
  * fails is overturned and leads back to a step; an attempt that fails goes on in the same conversation.
  */
-import type { CheckResult, StepCommand, Led, Say } from "../../flow/event.ts";
+import type { CheckResult, Led } from "../../flow/event.ts";
+import type { StepCommand, Say } from "../../flow/command.ts";
 import type { Guard, Step, StepId } from "../../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Try } from "../../flow/lifecycle.ts";

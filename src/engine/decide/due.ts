@@ -1,7 +1,8 @@
 /** What is due outside, folded: what settled visits ask for in action blocks, and what becomes of the issue and the branch. */
 import { blocksIn } from "../../flow/action-blocks.ts";
 import { effectOf, isRepeatable, type BlocksDue, type IssueClosing, type Due } from "../../flow/due.ts";
-import type { Command, EffectEvent, Event, Led } from "../../flow/event.ts";
+import type { EffectEvent, Event, Led } from "../../flow/event.ts";
+import type { Command } from "../../flow/command.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import { lifecycleOf } from "../../flow/lifecycle.ts";

@@ -1,5 +1,6 @@
 /** What comes before a conversation: the project's setup, and the gate, which may wait, ask a person or skip the visit. */
-import type { CheckResult, StepCommand } from "../../flow/event.ts";
+import type { CheckResult } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { lifecycleEndings, lifecycleMessages } from "../../flow/text/endings.ts";
 import { RESERVED_FIELDS } from "../../flow/text/placeholder.ts";

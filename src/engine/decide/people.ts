@@ -3,7 +3,8 @@
  * Pure, like `decide`, of which it is the part for questions.
  */
 import { laneIn } from "../../flow/deed.ts";
-import type { Command, Question, Ruling, Teller } from "../../flow/event.ts";
+import type { Question, Ruling, Teller } from "../../flow/event.ts";
+import type { Command } from "../../flow/command.ts";
 import { own } from "../../flow/json.ts";
 import { questionId, waitingCode } from "../../flow/question.ts";
 import { told } from "./opening.ts";

@@ -3,7 +3,8 @@
  * reckoned to take is set aside, so that nothing is asked beyond a limit, however many ask at once.
  */
 import type { Deed } from "../../flow/deed.ts";
-import type { Command, Figure, LimitName, Reached, Say, Usage } from "../../flow/event.ts";
+import type { Figure, LimitName, Reached, Usage } from "../../flow/event.ts";
+import type { Command, Say } from "../../flow/command.ts";
 import type { Flow, Granted, Limits, Spending, StepId, StepLimits } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import type { Amounts, Budget, Lane, Spent, State, Unmetered } from "./state.ts";

@@ -2,18 +2,8 @@
 import type { Acts } from "./due.ts";
 import type { Last } from "../../flow/scene.ts";
 import type { Phase } from "../../flow/deed.ts";
-import type {
-  Call,
-  Command,
-  Entry,
-  Figure,
-  Led,
-  LimitName,
-  Reached,
-  Say,
-  StepCommand,
-  Usage,
-} from "../../flow/event.ts";
+import type { Call, Entry, Figure, Led, LimitName, Reached, Usage } from "../../flow/event.ts";
+import type { Command, Say, StepCommand } from "../../flow/command.ts";
 import { countedUsage } from "../../flow/figure.ts";
 import type { Granted, Label, Limits, StepId, StepLimits } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";

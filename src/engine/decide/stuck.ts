@@ -3,7 +3,8 @@
  * of a step that gives the same answer. The model is told once; if it goes on like that, the run stops where it stands.
  */
 import { laneIn } from "../../flow/deed.ts";
-import type { Event, Say } from "../../flow/event.ts";
+import type { Event } from "../../flow/event.ts";
+import type { Say } from "../../flow/command.ts";
 import { canonicalJson, own } from "../../flow/json.ts";
 import { questionId } from "../../flow/question.ts";
 import type { Lane, State } from "./state.ts";

@@ -1,6 +1,7 @@
 /** Transitions of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
 import type { AtVisit, ChecksRead, Deed, Phase } from "../../flow/deed.ts";
-import type { CheckResult, Led, Say, StepCommand } from "../../flow/event.ts";
+import type { CheckResult, Led } from "../../flow/event.ts";
+import type { Say, StepCommand } from "../../flow/command.ts";
 import type { Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import { lifecycleOf } from "../../flow/lifecycle.ts";

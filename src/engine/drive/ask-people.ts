@@ -1,13 +1,6 @@
 /** Asks people: the question is recorded first, then anyone with access may answer it. */
-import type {
-  AskedWithin,
-  CallResult,
-  Command,
-  Event,
-  JudgedCall,
-  Question,
-  Ruling,
-} from "../../flow/event.ts";
+import type { AskedWithin, CallResult, Event, JudgedCall, Question, Ruling } from "../../flow/event.ts";
+import type { Command } from "../../flow/command.ts";
 import type { Step } from "../../flow/flow.ts";
 import { questionId, waitingCode } from "../../flow/question.ts";
 import {
@@ -17,6 +10,7 @@ import {
   type Gate,
   type Ports,
   type RunRequest,
+  type ToolCall,
   type TurnRequest,
   type Wish,
 } from "../ports.ts";
@@ -148,8 +142,6 @@ export function gateOf(
   };
   return { gate, call, asked, broken: () => broken };
 }
-
-type ToolCall = Parameters<Gate>[0];
 
 /** As much of it as anybody will read. */
 const MOST_JUDGED = 500;

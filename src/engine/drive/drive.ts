@@ -4,7 +4,8 @@
  */
 import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
 import type { Deed } from "../../flow/deed.ts";
-import type { Entry, Event, StepCommand } from "../../flow/event.ts";
+import type { Entry, Event } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import { flowFrom } from "../../flow/adopted.ts";
 import type { Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";

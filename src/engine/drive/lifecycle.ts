@@ -1,6 +1,7 @@
 /** What performing a visit with a lifecycle needs besides: its preparation, and the project's hooks. */
 import { laneIn } from "../../flow/deed.ts";
-import type { Command, Event, HookResult, Reply } from "../../flow/event.ts";
+import type { Event, HookResult, Reply } from "../../flow/event.ts";
+import type { Command } from "../../flow/command.ts";
 import type { Step } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { contextOf, hookHost, lifecycleOf } from "../../flow/lifecycle.ts";

@@ -3,7 +3,6 @@ import { laneIn } from "../../flow/deed.ts";
 import type {
   Answerer,
   CheckResult,
-  StepCommand,
   Event,
   Figure,
   JudgedCall,
@@ -11,6 +10,7 @@ import type {
   Sight,
   Usage,
 } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import type { Answer, Flow, Step, StepId } from "../../flow/flow.ts";
 import { plainUsage } from "../../flow/figure.ts";
 import { isObject } from "../../flow/json.ts";

@@ -1,6 +1,7 @@
 /** The conversations of a run: one that steps share, and one for each visit that starts fresh. */
 import { laneIn } from "../../flow/deed.ts";
-import type { Event, Reply, Say } from "../../flow/event.ts";
+import type { Event, Reply } from "../../flow/event.ts";
+import type { Say } from "../../flow/command.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import type { Message, Ports } from "../ports.ts";
