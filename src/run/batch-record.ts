@@ -13,7 +13,7 @@ import { isAbsolute } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Granted } from "../flow/flow.ts";
 import { shellWord } from "../flow/text/harmless.ts";
-import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../flow/json.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { fileInside, inside } from "../journal/sqlite/inside.ts";
 import { readTextFile } from "./world/files.ts";
@@ -142,12 +142,8 @@ function fileOf(stateDir: string, batch: string): string {
 }
 
 function parsed(text: string): BatchRecord | null {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) && isRecord(value) ? (value as unknown as BatchRecord) : null;
-  } catch {
-    return null;
-  }
+  const value = parseJsonObject(text);
+  return value !== null && isRecord(value) ? (value as unknown as BatchRecord) : null;
 }
 
 function isRecord(value: JsonObject): boolean {

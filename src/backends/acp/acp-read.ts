@@ -4,7 +4,7 @@ import type { ToolSpec } from "../../engine/ports.ts";
 import type { Fault } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
 import { shown } from "../../flow/text/harmless.ts";
-import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../../flow/json.ts";
 import { isServerName, MCP_PREFIX, serverNamed, toolNameOf } from "../../flow/mcp.ts";
 import { gutter } from "../../flow/text/visible.ts";
 import { commandIn } from "./acp-command.ts";
@@ -283,7 +283,7 @@ function toolOfServer(server: string, tool: string, said: Json | undefined): Too
 function geminiTool(call: JsonObject): Tool {
   const name = isUnspecific(call.kind) ? geminiName(textIn(call.toolCallId)) : "";
   if (!name.startsWith("mcp_")) return untold(call);
-  const input = parsed(textIn(at(listIn(call.content)[0], "content", "text")));
+  const input = parseJsonObject(textIn(at(listIn(call.content)[0], "content", "text"))) ?? {};
   const spellings = (known: string) => [`mcp_${joined(known)}`];
   return { name: name.startsWith(MCP_PREFIX) ? JSON.stringify(name) : name, input, by: "server", spellings };
 }
@@ -296,15 +296,6 @@ function geminiName(id: string): string {
 }
 
 const LONGEST_ID = 400;
-
-function parsed(text: string): JsonObject {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
 
 /** `allow_once` or nothing: an agent that was told "always" would not ask again. */
 export function choose(options: Json | undefined, allow: boolean): JsonObject {
