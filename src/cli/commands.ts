@@ -419,6 +419,17 @@ const DECLARED = {
     details: [RUN_IDS, "Current work is discarded, completed work is kept, and `resume` continues the run."],
     examples: ["lockstep stop @last"],
   },
+  note: {
+    summary: "write a note on a run that has ended",
+    words: [RUN, { name: "TEXT", is: "new" }],
+    flags: [TRUST_JOURNAL],
+    details: [
+      RUN_IDS,
+      "The note is recorded in the journal of the run: show, why and logs print it, and `export` takes it along",
+      "(hidden with --redact). It changes nothing else: outcome, times and path of the run stay as they were.",
+    ],
+    examples: ["lockstep note @last 'Released as 1.4.0'", "lockstep note @failed 'The API was down'"],
+  },
   continue: {
     summary: "continue a run, even if it was paused",
     words: [RUN],
@@ -859,6 +870,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   answer: async () => (await import("./commands/answer.ts")).answerRun,
   pause: async () => (await import("./commands/steer.ts")).pause,
   stop: async () => (await import("./commands/steer.ts")).stop,
+  note: async () => (await import("./commands/note.ts")).writeNote,
   continue: async () => (await import("./commands/steer.ts")).goOn,
   check: async () => (await import("./commands/check.ts")).checkAgents,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,

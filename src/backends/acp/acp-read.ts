@@ -1,14 +1,13 @@
 /** What an agent says over the Agent Client Protocol, in our words. Pure. */
-import { stripVTControlCharacters } from "node:util";
 import type { ToolSpec } from "../../engine/ports.ts";
 import type { Fault } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
 import { shown } from "../../flow/text/harmless.ts";
 import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../../flow/json.ts";
 import { isServerName, MCP_PREFIX, serverNamed, toolNameOf } from "../../flow/mcp.ts";
-import { gutter } from "../../flow/text/visible.ts";
 import { commandIn } from "./acp-command.ts";
 import { globsIn, hasOnlyTerms, placesIn } from "./acp-places.ts";
+import { withPrinted } from "../agent-child.ts";
 import { at, countIn, listIn, textIn } from "../untyped.ts";
 
 /**
@@ -339,12 +338,10 @@ export function toAcpFault(error: unknown, printed = ""): Fault {
   const details = textIn(data) || textIn(at(data, "details")) || textIn(at(data, "message"));
   const whole = details === "" || message.includes(details) ? message : `${message}: ${details}`;
   const reason = shown(whole).replaceAll("\n", "\n  | ");
-  const last = shown(stripVTControlCharacters(printed).trim());
-  const words = last === "" ? "" : `\nIt printed:\n${gutter(last)}`;
-  if (code === -32000) {
-    return { kind: "auth", message: `The agent wants you to sign in first: ${reason}${words}` };
-  }
-  return { kind: code === null ? "process" : "other", message: `The agent failed: ${reason}${words}` };
+  const isAuth = code === -32000;
+  const what = isAuth ? "The agent wants you to sign in first" : "The agent failed";
+  const kind = isAuth ? "auth" : code === null ? "process" : "other";
+  return { kind, message: withPrinted(`${what}: ${reason}`, printed) };
 }
 
 /** Every place that it names. `isRun`: a command does it, which is judged for itself. */

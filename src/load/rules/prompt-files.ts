@@ -17,7 +17,7 @@ import { placeholders } from "../../flow/text/template.ts";
 export const rules: Rules = {
   registry: [checkSystem],
   gated: [checkPromptFiles, checkClimpt],
-  all: [checkSizes],
+  all: [checkTexts],
 };
 
 export const codes = {
@@ -32,6 +32,10 @@ export const codes = {
   "PROMPT-SIZE": warning(
     "very long prompt",
     "The prompt is sent with every request of its step, and one that exceeds the model's context fails the run.",
+  ),
+  "PROMPT-EMPTY": warning(
+    "empty prompt",
+    "The model gets no instructions from it, and answers with whatever the rest of the conversation suggests.",
   ),
   "FALLBACK-KEY": warning(
     "unknown fallbackKey",
@@ -68,20 +72,27 @@ function* promptsOf({ flow }: Loaded): Generator<Said> {
 }
 
 /** Each file once. */
-function* checkSizes(loaded: Loaded): Generator<Finding> {
-  const told = new Set<string>();
+function* checkTexts(loaded: Loaded): Generator<Finding> {
+  const seen = new Set<string>();
   for (const { prompt, steps } of promptsOf(loaded)) {
     const { file, text } = prompt;
-    if (file === null || text.length <= DEFAULTS.promptLength || told.has(file)) continue;
-    told.add(file);
-    yield {
-      code: "PROMPT-SIZE",
-      document: emptyDocument(file),
-      pointer: "",
-      ...(steps !== undefined && { steps }),
-      message: `${file} holds a prompt of ${text.length} characters; above ${DEFAULTS.promptLength} few models can read it.`,
-      fix: "Shorten the prompt, and let the model read large files with its tools.",
-    };
+    if (file === null || seen.has(file)) continue;
+    seen.add(file);
+    const place = { document: emptyDocument(file), pointer: "", ...(steps !== undefined && { steps }) };
+    if (text.length > DEFAULTS.promptLength)
+      yield {
+        code: "PROMPT-SIZE",
+        ...place,
+        message: `${file} holds a prompt of ${text.length} characters; above ${DEFAULTS.promptLength} few models can read it.`,
+        fix: "Shorten the prompt, and let the model read large files with its tools.",
+      };
+    if (text.trim() === "")
+      yield {
+        code: "PROMPT-EMPTY",
+        ...place,
+        message: `${file} holds no prompt: it is empty, or has only front matter.`,
+        fix: `Write in ${file} what the model is to do.`,
+      };
   }
 }
 
