@@ -1,7 +1,7 @@
 /** A flow as a drawing sees it: its steps, every way between them, and what `check` found about each. */
 import type { Flow, Label, Move, Step, StepId, StepKind } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
-import { backTargets, branchesOf, type Branch } from "../flow/branches.ts";
+import { backTargets, branchesOf, isForking, type Branch } from "../flow/branches.ts";
 import { survey } from "./outline-survey.ts";
 
 export type Outline = {
@@ -158,10 +158,6 @@ function scenesOf(flow: Flow): ReadonlyMap<StepId, readonly Scene[]> {
 
 /** Far more forks than a stage can sensibly belong to: a drawing of a broken flow ends too. */
 const MOST_SCENES = 64;
-
-function isForking({ edges }: Step): boolean {
-  return Object.values(edges).some((edge) => [...branchesOf(edge)].some(({ move }) => move.kind === "fork"));
-}
 
 function isSameScene(a: Scene, b: Scene): boolean {
   if (a.kind !== "beside" || b.kind !== "beside") return a.kind === b.kind;
