@@ -4,11 +4,10 @@
  */
 import { laneIn } from "../../flow/deed.ts";
 import type { Event } from "../../flow/event.ts";
-import type { Say } from "../../flow/command.ts";
 import { canonicalJson, own } from "../../flow/json.ts";
 import { questionId } from "../../flow/question.ts";
-import type { Lane, State } from "./state.ts";
-import { haltAll, type Deciding } from "./visit.ts";
+import type { State } from "./state.ts";
+import { haltAll, sayBesides, type Deciding } from "./visit.ts";
 
 /** Only for flows that say after how many repeats. */
 export function watched(deciding: Deciding, most: number, before: State, event: Event, after: State): State {
@@ -25,7 +24,7 @@ export function watched(deciding: Deciding, most: number, before: State, event: 
   }
   if (times < most) return state;
   const text = `You ${what.replace("its", "your")} ${times} times in a row, and nothing has changed. Do something else, or come to an end.`;
-  return tellStep(state, step, { kind: "budget", text });
+  return sayBesides(state, (lane) => lane.step === step, { kind: "budget", text });
 }
 
 const REMEDY = "Look at its prompt, its tools or the model; `resume` goes on where it stands.";
@@ -50,15 +49,4 @@ function doneIn(before: State, event: Event, { settled }: State): Done | null {
 
 function digest(...parts: Parameters<typeof canonicalJson>[0][]): string {
   return questionId(canonicalJson(parts));
-}
-
-function tellStep(state: State, step: string, say: Say): State {
-  const lanes = state.lanes.map((lane) => (lane.step === step ? told(lane, say) : lane));
-  return { ...state, lanes, pending: lanes.map(({ command }) => command) };
-}
-
-function told(lane: Lane, say: Say): Lane {
-  if (lane.command.type !== "ask") return lane;
-  const says = [...lane.say, say];
-  return { ...lane, say: says, command: { ...lane.command, say: says } };
 }

@@ -141,10 +141,7 @@ export function fail(here: Here, code: string, reason: string, how: Settling = {
 
 /** Ends the run for a reason outside the flow. The visit stays unsettled, so that a resumed run asks it again. */
 export function halt(here: Here, code: string, reason: string): State {
-  const asked = askAgain(here.state, { ...here.lane, faults: 0 });
-  const halted = [...here.state.halted, ...asked.lanes];
-  here.deeds?.push({ kind: "held", visits: asked.lanes });
-  return { ...end(here, asked, null, code, reason, here.step.id), halted, fork: here.state.fork };
+  return haltAll(here, askAgain(here.state, { ...here.lane, faults: 0 }), code, reason, here.step.id);
 }
 
 /** Ends the run for a reason that has to do with none of its visits: a resumed run goes on with all of them. */
@@ -160,22 +157,23 @@ export function haltAll(deciding: Deciding, state: State, code: string, reason: 
 export function suspend(here: Here, code: string, reason: string): State {
   const { state, lane, step } = here;
   const lanes = state.lanes.map((other) => (isSame(other, lane) ? lane : other));
-  const verdict = { outcome: "waiting", code, reason, step: step.id } as const;
-  const halted = [...state.halted, ...lanes];
-  here.deeds?.push({ kind: "held", visits: lanes }, { kind: "ended", verdict });
-  return { ...state, lanes: [], settled: null, verdict, pending: [{ type: "end", verdict }], halted };
+  return hold(here, { ...state, lanes }, code, reason, step.id);
 }
 
-const NONE: readonly Lane[] = [];
-
 /** Ends this stretch because somebody wants it so: it goes on where it stands, and only when it is told to. */
-export function paused({ deeds }: Deciding, state: State): State {
+export function paused(deciding: Deciding, state: State): State {
+  const step = state.halted[0]?.step ?? state.lanes[0]?.step ?? null;
+  return hold(deciding, state, "PAUSED", "The run is paused.", step);
+}
+
+function hold({ deeds }: Deciding, state: State, code: string, reason: string, step: StepId | null): State {
+  const verdict = { outcome: "waiting", code, reason, step } as const;
   const halted = [...state.halted, ...state.lanes];
-  const step = halted[0]?.step ?? null;
-  const verdict = { outcome: "waiting", code: "PAUSED", reason: "The run is paused.", step } as const;
   deeds?.push({ kind: "held", visits: state.lanes }, { kind: "ended", verdict });
   return { ...state, lanes: NONE, settled: null, verdict, pending: [{ type: "end", verdict }], halted };
 }
+
+const NONE: readonly Lane[] = [];
 
 /** `code` null means completed. */
 export function end(
@@ -249,6 +247,16 @@ export function leave({ deeds }: Deciding, state: State, lane: Lane, settled: Le
 
 function lanesBeside({ lanes }: State, lane: Lane): readonly Lane[] {
   return lanes.length === 1 ? NONE : lanes.filter((other) => !isSame(other, lane));
+}
+
+/** Something more is said to the visits that are about to be asked. */
+export function sayBesides(state: State, isMeant: (lane: Lane) => boolean, say: Say): State {
+  const lanes = state.lanes.map((lane) => {
+    if (lane.command.type !== "ask" || !isMeant(lane)) return lane;
+    const says = [...lane.say, say];
+    return { ...lane, say: says, command: { ...lane.command, say: says } };
+  });
+  return { ...state, lanes, pending: lanes.map(commandOf) };
 }
 
 function replaceLane(state: State, lane: Lane): State {

@@ -11,7 +11,7 @@ import type { Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
-import { exhausted } from "../decide/spend.ts";
+import { outOfTime, type TimeUp } from "../decide/spend.ts";
 import type { Ports, RunHandle } from "../ports.ts";
 import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
@@ -108,25 +108,19 @@ function currentLimits({ flow, past, adopted = {} }: Drive): Granted {
   return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
 }
 
-type Limited = Event & { readonly type: "run.limited" };
-
 /** The time that is left of what the run may be driven, and the event that ends it then; null: there is no limit. */
-function wallOf(options: Drive): { readonly left: number; readonly event: Limited } | null {
+function wallOf(options: Drive): { readonly left: number; readonly event: TimeUp } | null {
   const { past } = options;
   const { wallMs } = grantedIn(options) ?? currentLimits(options);
   if (wallMs === undefined) return null;
-  const why = exhausted({ scope: RUN, name: "wallMs", used: wallMs, most: wallMs });
-  const limit = { of: "run", step: "", name: "wallMs", most: wallMs, used: wallMs } as const;
-  return { left: wallMs - drivenMs(past), event: { type: "run.limited", why, limit } };
+  return { left: wallMs - drivenMs(past), event: outOfTime({ of: "run", step: "" }, wallMs) };
 }
-
-const RUN = { of: "run", step: "", limits: {} } as const;
 
 /** `stopped`: what ends the run when the signal aborts, where it is not only interrupted. */
 async function driveOn(
   options: Drive,
   act: typeof perform = perform,
-  stopped: () => Limited | null = () => null,
+  stopped: () => TimeUp | null = () => null,
 ): Promise<State> {
   const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes } = options;
   const { recall, observe, wantsDeeds = false } = options;

@@ -1,9 +1,9 @@
 /** The time that a run, its steps and their attempts take: an end to what takes longer than it may. */
 import { laneIn } from "../../flow/deed.ts";
-import type { Entry, Event, Reached, Usage } from "../../flow/event.ts";
+import type { Entry, Event, Usage } from "../../flow/event.ts";
 import type { StepId } from "../../flow/flow.ts";
 import { perform } from "./perform.ts";
-import { attemptOf, exhausted, isTold, limitsOn, nearing, softly, type Scope } from "../decide/spend.ts";
+import { attemptOf, isTold, limitsOn, nearing, outOfTime, softly, type Scope } from "../decide/spend.ts";
 import type { Lane, State } from "../decide/state.ts";
 
 export type Stopwatch = {
@@ -56,11 +56,7 @@ export function createStopwatch(): Stopwatch {
     const due = scopes.flatMap((scope) => {
       const most = scope.limits.wallMs;
       if (most === undefined || scope.of === "run") return [];
-      const limit: Reached = { of: scope.of, step, name: "wallMs", most, used: most };
-      const why = exhausted({ scope, name: "wallMs", used: most, most });
-      return [
-        { left: most - used(scope, now), event: { type: "run.limited", why, of: step, limit } as const },
-      ];
+      return [{ left: most - used(scope, now), event: outOfTime(scope, most) }];
     });
     return due.toSorted((a, b) => a.left - b.left)[0];
   };
