@@ -138,7 +138,7 @@ function worstOfShape(graph: Graph, weight: Weight): number {
 
   const order = inOrder([...places.keys()], (place) => {
     const moves = places.get(place)!.flatMap(({ edges }) => Object.values(edges));
-    const next = moves.flatMap((move) => [...targetsOf(move)]).filter((id) => steps.has(id));
+    const next = moves.flatMap((move) => Array.from(targetsOf(move))).filter((id) => steps.has(id));
     return [...new Set(next.map(at))].filter((id) => id !== place);
   });
   if (order === null) return Infinity;

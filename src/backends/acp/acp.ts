@@ -31,7 +31,7 @@ import { conversationText, INTERRUPTED, INTERRUPTED_FAULT, runOf, type AgentChil
 import { passOn } from "../environment.ts";
 import type { McpBridge, BridgedCall } from "../mcp/mcp-bridge.ts";
 import { loadPeer } from "../peer.ts";
-import { at, textIn } from "../untyped.ts";
+import { memberAt, textIn } from "../untyped.ts";
 
 export type AcpOptions = {
   /** The agent, from the user's own settings: a project must not choose what is started here. */
@@ -129,19 +129,19 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       process.kill();
       return new Error(`${command} was started and has not answered for ${startMs / 1000} s`);
     });
-    const canLoad = at(agentCapabilities, "loadSession") === true;
-    const name = textIn(at(agentInfo, "name"));
+    const canLoad = memberAt(agentCapabilities, "loadSession") === true;
+    const name = textIn(memberAt(agentInfo, "name"));
     return { process, connection, canLoad, name, gone };
   }
 
-  /** Closed unless each call that is asked for passes; a session that nobody asked anything gets nothing. */
+  /** Closed unless each call that is asked for passes; a session without a request gets nothing. */
   async function permit({ sessionId, toolCall, options, _meta: meta }: JsonObject): Promise<JsonObject> {
     try {
       const session = sessions.get(textIn(sessionId));
       if (session === undefined || agent === null) return choose(options, false);
       const { name } = await agent;
       const { cwds, served, server, heard } = session;
-      const announced = heard.calls.get(textIn(at(toolCall, "toolCallId")));
+      const announced = heard.calls.get(textIn(memberAt(toolCall, "toolCallId")));
       const asking = { agent: name, cwds, served, server, announced, meta };
       for (const call of toCalls(toolCall as JsonObject, asking)) {
         if (!(await session.gate(call, null)).allow) return choose(options, false);

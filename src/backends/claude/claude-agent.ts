@@ -259,6 +259,6 @@ const OURS = {
   // A response that is not streamed could not be known as a whole before its calls are made.
   CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK: "1",
   CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
-  // Else a tool that nobody offered stands beside the step's own.
+  // Else a tool that was not offered stands beside the step's own.
   ENABLE_TOOL_SEARCH: "false",
 } as const;

@@ -13,7 +13,7 @@ import { INTERRUPTED, runOf, withPrinted, type AgentChild } from "../agent-child
 import { passOn } from "../environment.ts";
 import { readReply } from "../scripted/script.ts";
 import { giveReply } from "../scripted/scripted.ts";
-import { at, countIn } from "../untyped.ts";
+import { memberAt, countIn } from "../untyped.ts";
 
 export type CommandModelOptions = {
   /** The program, from the user's own settings: a project must not choose what is started here. */
@@ -130,7 +130,7 @@ function toResult(value: unknown, request: TurnRequest): TurnResult {
     const message = `The program reports: ${shownInLine(error.message ?? error.kind, 500)}`;
     return giveReply({ error: { ...error, message } }, request);
   }
-  return { ...giveReply(reply, request), usage: toUsage(at(value as Json, "usage")) } as TurnResult;
+  return { ...giveReply(reply, request), usage: toUsage(memberAt(value as Json, "usage")) } as TurnResult;
 }
 
 const KEYS = ["text", "output", "calls", "error", "usage"];
@@ -144,11 +144,11 @@ function parsed(out: string): unknown {
 }
 
 function toUsage(usage: Json | undefined): Usage {
-  const cost = at(usage, "costUsd") ?? null;
+  const cost = memberAt(usage, "costUsd") ?? null;
   return plainUsage({
     turns: 1,
-    inputTokens: countIn(at(usage, "inputTokens")),
-    outputTokens: countIn(at(usage, "outputTokens")),
+    inputTokens: countIn(memberAt(usage, "inputTokens")),
+    outputTokens: countIn(memberAt(usage, "outputTokens")),
     costUsd: cost === null ? null : countIn(cost),
   });
 }

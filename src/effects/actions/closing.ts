@@ -1,11 +1,11 @@
 /** What becomes of the issue of a run: what the agent file says, and what the closing answer adds to it. Pure. */
 import { own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
-import type { ClosingAction, GitHub } from "../../flow/settings.ts";
+import type { ClosureAction, GitHub } from "../../flow/settings.ts";
 
 export type Labels = { readonly add: readonly string[]; readonly remove: readonly string[] };
 
 export type Closing = {
-  readonly action: ClosingAction;
+  readonly action: ClosureAction;
   readonly labels: Labels;
   /** How many answered labels are not taken: they cannot be labels, or there are too many. */
   readonly refused: number;
@@ -54,9 +54,9 @@ export function closingOf(github: GitHub, answer: JsonObject | null): Closing {
 
 const ACTIONS: ReadonlySet<Json | undefined> = new Set(["close", "label-only", "label-and-close"]);
 
-function answeredAction(answer: JsonObject | null): ClosingAction | null {
+function answeredAction(answer: JsonObject | null): ClosureAction | null {
   const said = [["closure_action"], ["closure", "action"]].map((path) => readPath(answer ?? {}, path));
-  return (said.find((word) => ACTIONS.has(word)) as ClosingAction | undefined) ?? null;
+  return (said.find((word) => ACTIONS.has(word)) as ClosureAction | undefined) ?? null;
 }
 
 function answeredLabels(answer: JsonObject | null): Labels & { readonly refused: number } {

@@ -1,5 +1,5 @@
 /** Ways through a flow: what a step can lead to, what can be reached, and what cannot reach an end. */
-import type { Move, Step, StepId } from "../../flow/flow.ts";
+import type { Move, Step, StepId } from "./flow.ts";
 
 export type Steps = ReadonlyMap<StepId, Step>;
 
@@ -18,10 +18,10 @@ export function reachWithoutJumps(entry: StepId, steps: Steps): Reach {
   return follow(entry, steps, (node) => typeof node === "string");
 }
 
-function follow(entry: StepId, steps: Steps, takes: (node: Node) => boolean): Reach {
-  const from = new Map<Node, Node | null>([[entry, null]]);
+function follow(entry: StepId, steps: Steps, takes: (node: WayNode) => boolean): Reach {
+  const from = new Map<WayNode, WayNode | null>([[entry, null]]);
   const reached = new Set<StepId>();
-  const queue: Node[] = [entry];
+  const queue: WayNode[] = [entry];
   for (const node of queue) {
     if (typeof node === "string") reached.add(node);
     for (const next of nextNodes(node, steps)) {
@@ -35,7 +35,7 @@ function follow(entry: StepId, steps: Steps, takes: (node: Node) => boolean): Re
     pathTo: (step) => {
       const path: StepId[] = [];
       for (
-        let node: Node | null | undefined = step;
+        let node: WayNode | null | undefined = step;
         node !== null && node !== undefined;
         node = from.get(node)
       ) {
@@ -51,10 +51,10 @@ function follow(entry: StepId, steps: Steps, takes: (node: Node) => boolean): Re
  * own and counts as an end here.
  */
 export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
-  const before = new Map<Node, Node[]>();
-  const ending: Node[] = [];
-  const seen = new Set<Node>();
-  const queue: Node[] = [...steps.keys()];
+  const before = new Map<WayNode, WayNode[]>();
+  const ending: WayNode[] = [];
+  const seen = new Set<WayNode>();
+  const queue: WayNode[] = [...steps.keys()];
   for (const node of queue) {
     if (seen.has(node)) continue;
     seen.add(node);
@@ -69,7 +69,7 @@ export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
       }
     }
   }
-  const ends = new Set<Node>(ending);
+  const ends = new Set<WayNode>(ending);
   for (const node of ends) {
     for (const earlier of before.get(node) ?? []) ends.add(earlier);
   }
@@ -85,10 +85,10 @@ export function* targetsOf(move: Move): Generator<StepId> {
 }
 
 /** The list of a jump's targets is shared by all jumps and stands in the graph as one node: edges stay few. */
-export type Node = StepId | readonly StepId[];
+export type WayNode = StepId | readonly StepId[];
 
 /** Where a node may lead next, targets that do not exist among them. */
-export function* nextNodes(node: Node, steps: Steps): Generator<Node> {
+export function* nextNodes(node: WayNode, steps: Steps): Generator<WayNode> {
   if (typeof node !== "string") {
     yield* node;
     return;
@@ -99,7 +99,7 @@ export function* nextNodes(node: Node, steps: Steps): Generator<Node> {
   if (step.guard?.back.kind === "goto") yield step.guard.back.step;
 }
 
-function* moveNodes(move: Move): Generator<Node> {
+function* moveNodes(move: Move): Generator<WayNode> {
   switch (move.kind) {
     case "goto":
       yield move.step;
