@@ -7,7 +7,7 @@ import { RunnerError } from "../../engine/ports.ts";
  * The path of something below a state folder. Throws STATE_UNSAFE when the folder or anything on the way is a link. What
  * does not exist yet may be made there.
  */
-export function inside(stateDir: string, ...parts: readonly string[]): string {
+export function insideState(stateDir: string, ...parts: readonly string[]): string {
   let path = stateDir;
   requireNoLink(path);
   for (const part of parts) {
