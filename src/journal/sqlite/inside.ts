@@ -20,7 +20,7 @@ export function insideState(stateDir: string, ...parts: readonly string[]): stri
 
 /** The same for a file: a device, a pipe or a folder in its place is refused, and opening one could wait for ever. */
 export function fileInside(stateDir: string, ...parts: readonly string[]): string {
-  const path = inside(stateDir, ...parts);
+  const path = insideState(stateDir, ...parts);
   const found = lstat(path);
   if (found !== undefined && !found.isFile()) throw unsafe(path, "it is not a regular file");
   return path;
