@@ -5,17 +5,8 @@
 import type { State } from "../engine/decide/state.ts";
 import { outsideOf } from "../engine/decide/stop.ts";
 import { partsOf } from "../flow/rules.ts";
-import type {
-  CallResult,
-  CheckResult,
-  Command,
-  Event,
-  FaultKind,
-  HookName,
-  Reply,
-  StepCommand,
-  Usage,
-} from "../flow/event.ts";
+import type { CallResult, CheckResult, Event, FaultKind, HookName, Reply, Usage } from "../flow/event.ts";
+import type { Command, StepCommand } from "../flow/command.ts";
 import type { Flow, Label, Step } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { draftsOf, lacking, otherWord, withoutLabel, type Given } from "./answers.ts";

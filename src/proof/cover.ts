@@ -6,7 +6,7 @@ import { own, readPath } from "../flow/json.ts";
 import { partsOf } from "../flow/rules.ts";
 import { outsideOf, standing } from "../engine/decide/stop.ts";
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
-import { laneIn, story, type Moment } from "../story/story.ts";
+import { story, type Moment } from "../story/story.ts";
 import { called, targetName, WHOLE_FLOW } from "./elements.ts";
 
 /** How often each element was shown. */
@@ -35,7 +35,7 @@ function* shownByReply(
   visit: number,
   reply: Reply,
 ): Generator<string> {
-  const said = laneIn(before, { step, visit })?.say ?? [];
+  const said = before.lanes.find((lane) => lane.step === step && lane.visit === visit)?.say ?? [];
   for (const say of said)
     if (say.kind === "failed-check") yield called.edition(say.guard ?? WHOLE_FLOW, say.result.pattern);
   if (reply.kind === "fault" && own(flow.steps, step)?.by.kind === "model")

@@ -191,7 +191,7 @@ export function keyOf(flow: Prepared, state: State): string {
 }
 
 function laneKey(flow: Prepared, state: State, lane: Lane): string {
-  const { step: id, command, repairs, origin, strikes, answer, stage, faults } = lane;
+  const { step: id, command, repairs, origin, strikes, answer, life, faults } = lane;
   const says = lane.say
     .map((say) => (say.kind === "failed-check" ? `x${say.result.pattern}` : say.kind))
     .join("+");
@@ -199,7 +199,7 @@ function laneKey(flow: Prepared, state: State, lane: Lane): string {
   const counted = flow.steps[id]?.edges;
   const taken = counted === undefined ? "" : JSON.stringify(state.taken[id] ?? "");
   const tries =
-    stage === null ? "" : `${stage.phase}${stage.tries.length}${stage.deferred}${stage.result?.verdict}`;
+    life === null ? "" : `${life.phase}${life.tries.length}${life.deferred}${life.result?.verdict}`;
   return `${id} ${doing} ${says} ${repairs} ${strikes} ${faults} ${origin} ${answer?.label}${answer?.over === undefined ? "" : "!"} ${tries} ${taken}`;
 }
 

@@ -314,7 +314,7 @@ function portsOf({ flow, persona, draw, given, script, checks, heard }: Saying):
         return judgement.allow ? null : judgement.reason;
       },
       call: (step, calls) => Promise.resolve(call(step, calls)),
-      callInStage: (step, calls) => Promise.resolve({ kind: "results", results: call(step, calls) }),
+      callGranted: (step, calls) => Promise.resolve({ kind: "results", results: call(step, calls) }),
     },
     shell: {
       check: ({ name, pattern }) => {

@@ -248,7 +248,7 @@ function toolboxOf({ tools }: Around): Toolbox {
       return judgement.allow ? null : judgement.reason;
     },
     call: (step, calls) => Promise.resolve(call(step, calls)),
-    callInStage: (step, calls) => Promise.resolve({ kind: "results", results: call(step, calls) }),
+    callGranted: (step, calls) => Promise.resolve({ kind: "results", results: call(step, calls) }),
   };
 }
 
