@@ -115,10 +115,7 @@ const ON_PERMISSION = {
 /** How people take part. */
 const PEOPLE = [
   ON_PERMISSION,
-  {
-    name: "wait",
-    help: "without a terminal, wait until someone answers with `lockstep answer`",
-  },
+  { name: "wait", help: "without a terminal, wait until someone answers with `lockstep answer`" },
   {
     name: "expire",
     takes: "TIME",
@@ -129,13 +126,7 @@ const PEOPLE = [
 const SPENDING = [
   { name: "max-turns", takes: "N", is: "count", reserved: true, help: "stop after N model answers" },
   { name: "max-tokens", takes: "N", is: "count", reserved: true, help: "stop after N tokens, in and out" },
-  {
-    name: "max-cost",
-    takes: "USD",
-    is: "money",
-    reserved: true,
-    help: "stop after this many US dollars",
-  },
+  { name: "max-cost", takes: "USD", is: "money", reserved: true, help: "stop after this many US dollars" },
   {
     name: "max-time",
     takes: "TIME",
@@ -525,10 +516,7 @@ const DECLARED = {
       { name: "limit", takes: "N", is: "count", help: "list at most N runs (default: 20)" },
       { name: "max", takes: "N", is: "count", help: "the same as --limit" },
       { name: "watch", help: "refresh the list whenever something changes, until Ctrl-C" },
-      {
-        name: "prune",
-        help: "remove old runs (default: older than 30 days)",
-      },
+      { name: "prune", help: "remove old runs (default: older than 30 days)" },
       {
         name: "older-than",
         takes: "AGE",
@@ -560,11 +548,7 @@ const DECLARED = {
       { ...EVENTS, help: "print its journal as JSON lines" },
       { name: "audit", help: "print the history of its stages: phases, outcomes, grants, transitions" },
       { name: "result", help: "print only the result of the run; exit 1 if there is none" },
-      {
-        name: "follow",
-        short: "f",
-        help: "follow the run in another process until it ends",
-      },
+      { name: "follow", short: "f", help: "follow the run in another process until it ends" },
     ],
     details: [RUN_IDS, "The exit code is 0 even if the run failed."],
     examples: [
@@ -598,10 +582,7 @@ const DECLARED = {
         offers: ["debug", "info", "warn", "error"],
         help: "the minimum level: debug, info, warn or error (default: info)",
       },
-      {
-        name: "transcript",
-        help: "print the conversation with the model, including tool calls and results",
-      },
+      { name: "transcript", help: "print the conversation with the model, including tool calls and results" },
     ],
     details: [
       RUN_IDS,
@@ -823,13 +804,7 @@ const DECLARED = {
     words: [],
     flags: [
       { name: "check", help: "exit 1 if a figure exceeds its limit" },
-      {
-        name: "part",
-        takes: "PART",
-        is: "choice",
-        offers: PARTS,
-        help: `only one of ${PARTS.join(", ")}`,
-      },
+      { name: "part", takes: "PART", is: "choice", offers: PARTS, help: `only one of ${PARTS.join(", ")}` },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
     anywhere: true,
