@@ -4,14 +4,13 @@
  * A tool must be listed in the step's `allowedTools`, be meant for steps of its kind, and be within reach of the step's
  * `permissionMode`; a Bash command must besides not write to GitHub behind the flow's back.
  */
+import type { ToolCall } from "../../engine/ports.ts";
 import type { Step } from "../../flow/flow.ts";
-import { own, type JsonObject } from "../../flow/json.ts";
+import { own } from "../../flow/json.ts";
 import type { PermissionMode } from "../../flow/settings.ts";
 import { evaluates } from "./builtins.ts";
 import { matchesCommand, simpleCommands, writesToGitHub } from "./commands.ts";
 import { matchesWildcard } from "./glob.ts";
-
-export type ToolCall = { readonly name: string; readonly input: JsonObject };
 
 export type Judgement =
   | { readonly allow: true }

@@ -3,11 +3,12 @@
  * is bound to the stage execution, the try, the call and its arguments, and is used up by that call.
  */
 import { createHash } from "node:crypto";
-import type { Approved, Hooks, Person, StageCall, Toolbox, Wish } from "../../engine/ports.ts";
+import type { Approved, Hooks, Person, GrantScope, Toolbox, Wish } from "../../engine/ports.ts";
 import type { Call, CallResult, Grant, Ruling, Teller } from "../../flow/event.ts";
 import { callShown } from "../../flow/text/call-shown.ts";
 import type { Step } from "../../flow/flow.ts";
-import { canonicalJson, isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { canonicalJson, isObject, own, type Json } from "../../flow/json.ts";
+import { executionId, hookHost } from "../../flow/lifecycle.ts";
 import { GRANT_CHOICES, rulingOn } from "../../flow/question.ts";
 import { visibleInLine } from "../../flow/text/visible.ts";
 
@@ -19,10 +20,10 @@ export type Granting = {
 };
 
 /** First every approval, one after the other; then the calls. */
-export function createStageCalls(
+export function createGrantedCalls(
   toolbox: Pick<Toolbox, "offer" | "call">,
   granting: Granting,
-): Toolbox["callInStage"] {
+): Toolbox["callGranted"] {
   return async (step, batch, about, signal) => {
     const { approved = NOTHING } = about;
     const decided: Decision[] = [];
@@ -80,7 +81,7 @@ async function decideOn(
   toolbox: Pick<Toolbox, "offer">,
   step: Step,
   call: Call,
-  about: StageCall,
+  about: GrantScope,
   granting: Granting,
   before: Ruling | undefined,
   signal: AbortSignal,
@@ -106,13 +107,17 @@ const EVERYTHING = { allow: ["*"], mode: "bypassPermissions" } as const;
 async function guardAgainst(
   step: Step,
   call: Call,
-  about: StageCall,
+  about: GrantScope,
   { hooks, cwd }: Granting,
   signal: AbortSignal,
 ): Promise<Decision | null> {
   if (hooks === undefined) return null;
-  const proposal = { ...tupleOf(call, about), input: call.input };
-  const said = await hooks.call(["guard"], [proposal, hostOf(step, about, cwd)], signal);
+  const proposal = { ...tupleOf(step, call, about), input: call.input };
+  const said = await hooks.call(
+    ["guard"],
+    [proposal, hookHost(about.run, { step: step.id, visit: about.visit }, cwd)],
+    signal,
+  );
   if (said.kind === "absent") return null;
   const refused = said.kind === "threw" ? `it failed: ${said.message}` : refusal(said.value);
   if (refused === null) return null;
@@ -126,15 +131,19 @@ async function guardAgainst(
 async function askFor(
   step: Step,
   call: Call,
-  about: StageCall,
+  about: GrantScope,
   { hooks, person, cwd }: Granting,
   signal: AbortSignal,
 ): Promise<Decision> {
-  const tuple = tupleOf(call, about);
+  const tuple = tupleOf(step, call, about);
   const by = (teller: Teller, answer: string | null, who: string) =>
     decisionFor({ by: teller, answer, who, step, call });
   if (hooks !== undefined) {
-    const said = await hooks.call(["grantStageTool"], [tuple, hostOf(step, about, cwd)], signal);
+    const said = await hooks.call(
+      ["grantStageTool"],
+      [tuple, hookHost(about.run, { step: step.id, visit: about.visit }, cwd)],
+      signal,
+    );
     if (said.kind === "threw") return by("hook", "deny", `grantStageTool failed: ${said.message}`);
     const decision = said.kind === "gave" ? decisionOf(said.value) : undefined;
     if (decision === "approve") return by("hook", "allow", "");
@@ -191,12 +200,9 @@ export function argsDigest({ input }: Pick<Call, "input">): string {
   return createHash("sha256").update(canonicalJson(input)).digest("hex");
 }
 
-function tupleOf({ id, name, input }: Call, { stageExecutionId, attempt }: StageCall) {
+function tupleOf({ id: step }: Step, { id, name, input }: Call, { run, visit, attempt }: GrantScope) {
+  const stageExecutionId = executionId(run, { step, visit });
   return { stageExecutionId, attempt, proposalId: id, tool: name, argsDigest: argsDigest({ input }) };
-}
-
-function hostOf({ id }: Step, { run, stageExecutionId }: StageCall, cwd: string): JsonObject {
-  return { cwd, workflowRunId: run, stageExecutionId, stage: id };
 }
 
 /** `"approve"`, or `{ decision: "approve" }`. */

@@ -1,5 +1,11 @@
 /** The tools of a run. Each call passes the gate first; whatever happens, it gets exactly one result. */
-import { RunnerError, type Approved, type Toolbox, type ToolSpec } from "../../engine/ports.ts";
+import {
+  RunnerError,
+  type Approved,
+  type Toolbox,
+  type ToolCall,
+  type ToolSpec,
+} from "../../engine/ports.ts";
 import type { Call, CallResult, Grant } from "../../flow/event.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
@@ -7,8 +13,8 @@ import { rulingOn } from "../../flow/question.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
-import { argsDigest, createStageCalls, grantBy, WHO, type Granting } from "../gate/grants.ts";
-import { judge, mayOffer, mayOfferAsking, reachOf, type GateRule, type ToolCall } from "../gate/gate.ts";
+import { argsDigest, createGrantedCalls, grantBy, WHO, type Granting } from "../gate/grants.ts";
+import { judge, mayOffer, mayOfferAsking, reachOf, type GateRule } from "../gate/gate.ts";
 import { createGround, type Ground, type Guarded } from "../gate/paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "../gate/permissions.ts";
 import { searchTools, wanders } from "./search.ts";
@@ -76,7 +82,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     },
     call,
     ...(served.length > 0 && { served: served.map(({ spec }) => spec) }),
-    callInStage: createStageCalls({ offer, call }, { ...granting, cwd: more.cwd }),
+    callGranted: createGrantedCalls({ offer, call }, { ...granting, cwd: more.cwd }),
   };
 
   function withServed(): Toolbox["offer"] {

@@ -1,5 +1,5 @@
 /** A flow as a graph for Graphviz. */
-import type { Node, Outline, Target } from "../../tell/outline.ts";
+import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
 import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf, worstOf } from "./graph-words.ts";
 import { shownInLine } from "../text/text.ts";
 
@@ -32,7 +32,7 @@ export function renderDot({ agent, nodes, edges }: Outline): string {
   ].join("\n");
 }
 
-function looksOf(node: Node): string {
+function looksOf(node: OutlineNode): string {
   const { kind, isReached } = node;
   const worst = worstOf(node);
   return [

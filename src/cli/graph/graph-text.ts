@@ -1,5 +1,5 @@
 /** A flow drawn in the terminal: a box for each step, and beside the boxes a line for each step that others lead to. */
-import type { Edge, Node, Outline } from "../../tell/outline.ts";
+import type { Edge, OutlineNode, Outline } from "../../tell/outline.ts";
 import {
   conditionText,
   kindText,
@@ -57,7 +57,7 @@ function framed(line: Row, inner: number): Row {
   return { ...line, text: `│ ${fit(line.text, inner)} │` };
 }
 
-function boxLines(node: Node, edges: readonly Edge[]): readonly Row[] {
+function boxLines(node: OutlineNode, edges: readonly Edge[]): readonly Row[] {
   const style: Row["style"] = node.isReached ? null : "dim";
   const markStyle: Row["style"] = worstOf(node) === "error" ? "red" : "yellow";
   const own = edges.filter((edge) => !edge.isTacit);
@@ -78,7 +78,7 @@ function boxLines(node: Node, edges: readonly Edge[]): readonly Row[] {
   ];
 }
 
-function titleOf(node: Node): string {
+function titleOf(node: OutlineNode): string {
   return `${node.isEntry ? "▶ " : ""}${shownInLine(node.id, 60)} (${kindText(node)})`;
 }
 

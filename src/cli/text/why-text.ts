@@ -1,5 +1,6 @@
 /** The chain behind one decision, in words. Pure. Long texts are cut unless all is asked for. */
-import { judgedIn, type CallResult, type Event, type Reply, type Say } from "../../flow/event.ts";
+import { judgedIn, type CallResult, type Event, type Reply } from "../../flow/event.ts";
+import type { Say } from "../../flow/command.ts";
 import type { Why } from "../../run/records/why.ts";
 import { eventWords } from "../../tell/event-words.ts";
 import { supplierText, type Fact } from "./facts.ts";
