@@ -49,7 +49,7 @@ const toolbox: Toolbox = {
   offer: () => [{ name: "Read", description: "", input: {} }],
   judge: () => null,
   call: () => Promise.reject(new Error("a stage calls as a stage")),
-  callInStage: (_step, batch) =>
+  callGranted: (_step, batch) =>
     Promise.resolve({
       kind: "results",
       results: batch.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` })),
