@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Flow } from "../../src/flow/flow.ts";
 import type { Json, JsonObject } from "../../src/flow/json.ts";
 import { hasErrors, type Problem } from "../../src/flow/problem.ts";
-import { CODES, type Code } from "../../src/load/rules/codes.ts";
+import { CODES, type Code } from "../../src/load/codes.ts";
 import { COMPLETE_ISSUE, edited, parsed, printed, tree001, tree002, type Edits } from "./documents.ts";
 import { AGENT, load, tree, type Changes, type Tree } from "./world.ts";
 

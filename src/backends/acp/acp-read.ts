@@ -3,7 +3,7 @@ import type { ToolSpec } from "../../engine/ports.ts";
 import type { Fault } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
 import { shown } from "../../flow/text/harmless.ts";
-import { isObject, own, parsedJson, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../../flow/json.ts";
 import { isServerName, MCP_PREFIX, serverNamed, toolNameOf } from "../../flow/mcp.ts";
 import { commandIn } from "./acp-command.ts";
 import { globsIn, hasOnlyTerms, placesIn } from "./acp-places.ts";
@@ -292,8 +292,7 @@ function toolOfServer(server: string, tool: string, said: Json | undefined): Too
 function geminiTool(call: JsonObject): Tool {
   const name = isUnspecific(call.kind) ? geminiName(textIn(call.toolCallId)) : "";
   if (!name.startsWith("mcp_")) return untold(call);
-  const said = parsedJson(textIn(memberAt(listIn(call.content)[0], "content", "text")));
-  const input = isObject(said) ? said : {};
+  const input = parseJsonObject(textIn(memberAt(listIn(call.content)[0], "content", "text"))) ?? {};
   const spellings = (known: string) => [`mcp_${joined(known)}`];
   return { name: name.startsWith(MCP_PREFIX) ? JSON.stringify(name) : name, input, by: "server", spellings };
 }

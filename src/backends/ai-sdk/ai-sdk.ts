@@ -8,7 +8,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage 
 import type { Backend, TurnRequest, TurnResult } from "../../engine/ports.ts";
 import type { Answerer, Call, Fault, Usage } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
-import { isObject, own, parsedJson, type Json } from "../../flow/json.ts";
+import { isObject, own, parseJson, type Json } from "../../flow/json.ts";
 import type { Proxy } from "./connection.ts";
 import { errorEvent, modelFault, notInFormat, toFault } from "./faults.ts";
 import { brokenOff, hearResponse, heardWhole, readCalls, type ResponseHeard } from "./response.ts";
@@ -131,7 +131,7 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     call: LanguageModelV4CallOptions,
     exchange: Exchange,
   ): Promise<ResponseHeard> {
-    const value = parsedJson(document.trim());
+    const value = parseJson(document.trim());
     if (readBody(document).isPage || (value !== undefined && reportsError(value)))
       return { kind: "trouble", error: { responseBody: document } };
     if (value === undefined) return { kind: "trouble", error: { message: notInFormat(document) } };

@@ -7,7 +7,7 @@ import type {
 } from "@ai-sdk/provider";
 import type { TurnRequest } from "../../engine/ports.ts";
 import type { Call, Fault } from "../../flow/event.ts";
-import { isObject, parsedJson, type JsonObject } from "../../flow/json.ts";
+import { parseJsonObject, type JsonObject } from "../../flow/json.ts";
 import { modelFault } from "./faults.ts";
 import type { Keepsake } from "./prompt.ts";
 import type { ModelTarget } from "./providers.ts";
@@ -167,6 +167,5 @@ export function readCalls(
 }
 
 function readInput(text: string): JsonObject | null {
-  const value = text.trim() === "" ? {} : parsedJson(text);
-  return isObject(value) ? value : null;
+  return text.trim() === "" ? {} : parseJsonObject(text);
 }

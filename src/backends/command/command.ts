@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, Message, TurnRequest, TurnResult } from "../../engine/ports.ts";
 import type { Usage } from "../../flow/event.ts";
 import { plainUsage } from "../../flow/figure.ts";
-import { parsedJson, type Json } from "../../flow/json.ts";
+import { parseJson, type Json } from "../../flow/json.ts";
 import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { INTERRUPTED, runOf, withPrinted, type AgentChild } from "../agent-child.ts";
@@ -52,7 +52,7 @@ export function createCommandModel(options: CommandModelOptions): Backend {
     if (stopped === "long") return failed("process", `printed more than ${MOST_PRINTED} bytes`);
     if (program.child.exitCode !== 0) return failed("process", await program.gone);
     try {
-      return { ...toResult(parsedJson(out), request), by };
+      return { ...toResult(parseJson(out), request), by };
     } catch (error) {
       return failed(
         "process",

@@ -2,8 +2,7 @@
 import type { Shell, TurnResult } from "../../engine/ports.ts";
 import { RunnerError } from "../../engine/ports.ts";
 import type { Performer, Step } from "../../flow/flow.ts";
-import type { JsonObject } from "../../flow/json.ts";
-import { isObject, own, parsedJson, parseDotPath, readPath } from "../../flow/json.ts";
+import { own, parseDotPath, parseJsonObject, readPath, type JsonObject } from "../../flow/json.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
 import { oneLine } from "./output.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
@@ -85,8 +84,7 @@ function answerOf(step: Step, performer: CommandPerformer, result: ProcessResult
     return fault(step, said === "" ? ending : `${ending}: ${said}`);
   }
   const text = result.stdout;
-  const value = parsedJson(text);
-  return { kind: "reply", text, calls: [], output: isObject(value) ? value : { raw: text }, usage: NO_USAGE };
+  return { kind: "reply", text, calls: [], output: parseJsonObject(text) ?? { raw: text }, usage: NO_USAGE };
 }
 
 const STDERR_TAIL = 2_000;

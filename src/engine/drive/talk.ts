@@ -1,11 +1,13 @@
 /** The conversations of a run: one that steps share, and one for each visit that starts fresh. */
-import type { Event, Reply, Say } from "../../flow/event.ts";
+import { laneIn } from "../../flow/deed.ts";
+import type { Event, Reply } from "../../flow/event.ts";
+import type { Say } from "../../flow/command.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import type { Message, Ports } from "../ports.ts";
 import type { State } from "../decide/state.ts";
 
-/** `system`: of a stage, whose prompt is rendered once for the whole visit. */
+/** `system`: of a visit with a lifecycle, where it is rendered once for the whole visit. */
 export type Conversation = { readonly messages: Message[]; session?: string; system?: string };
 
 export type Talk = {
@@ -32,7 +34,7 @@ export function createTalk(ports: Pick<Ports, "compose">): Talk {
 
   function heard(flow: Flow, event: Event): void {
     if (event.type !== "step.answered" || event.reply.kind !== "said") return;
-    const step = own(flow.steps, event.step);
+    const step = flow.steps[event.step];
     if (step === undefined || step.by.kind !== "model") return;
     const { text, calls, output, session } = event.reply;
     const conversation = open(step, event.visit);
@@ -46,7 +48,7 @@ export function createTalk(ports: Pick<Ports, "compose">): Talk {
   function recall(flow: Flow, state: State, event: Event): void {
     if (event.type !== "step.answered" || event.reply.kind !== "said") return;
     const step = own(flow.steps, event.step);
-    const lane = state.lanes.find((other) => other.step === event.step && other.visit === event.visit);
+    const lane = laneIn(state, event);
     if (step === undefined || lane === undefined || step.by.kind !== "model") return;
     const said = sayAll(flow, state, step, lane.say, ports);
     if (said.kind === "messages") open(step, event.visit).messages.push(...said.messages);
@@ -64,14 +66,19 @@ export function sayAll(
   says: readonly Say[],
   ports: Pick<Ports, "compose">,
 ): { readonly kind: "messages"; readonly messages: readonly Message[] } | (Reply & { kind: "unaskable" }) {
-  const messages: Message[] = [];
+  let messages: readonly Message[] = NOTHING;
   for (const say of says) {
-    if (say.kind === "results") messages.push({ role: "tool", results: say.results });
+    let message: Message;
+    if (say.kind === "results") message = { role: "tool", results: say.results };
     else {
       const composed = ports.compose.say(flow, step, say, state);
       if (composed.kind === "unaskable") return composed;
-      messages.push({ role: "user", text: composed.text });
+      message = { role: "user", text: composed.text };
     }
+    // Nearly always there is one, and a list that grows has room for many.
+    messages = messages.length === 0 ? [message] : [...messages, message];
   }
   return { kind: "messages", messages };
 }
+
+const NOTHING: readonly Message[] = [];

@@ -1,7 +1,9 @@
 /** Where things stand in a JSON text. Built only when a problem needs a place, since `JSON.parse` keeps none. */
-import type { Json, JsonObject } from "../../flow/json.ts";
-import { escapeSegment } from "../../flow/json-pointer.ts";
-import { DEFAULTS } from "../agent/defaults.ts";
+import type { Json, JsonObject } from "../json.ts";
+import { escapeSegment } from "../json-pointer.ts";
+
+/** Levels of nesting in one JSON file. */
+export const JSON_DEPTH = 200;
 
 export type Place = { readonly line: number; readonly column: number };
 
@@ -12,18 +14,18 @@ export type Scan = {
   readonly fault: { readonly place: Place; readonly what: string } | null;
 };
 
-/** Where a value begins and where it is over. */
-export type Span = { readonly from: number; readonly to: number };
+/** A part of a text: where it begins, and where it is over. */
+export type Stretch = { readonly from: number; readonly to: number };
 
 /** Everything an editor of the text must know. `null` for a text that is not JSON, or that names a member twice. */
 export type Layout = {
   readonly keys: ReadonlyMap<string, number>;
-  readonly spans: ReadonlyMap<string, Span>;
+  readonly spans: ReadonlyMap<string, Stretch>;
   readonly place: (pointer: string) => Place;
 };
 
 export function layOut(text: string): Layout | null {
-  const spans = new Map<string, Span>();
+  const spans = new Map<string, Stretch>();
   const { offsets, place, fault, repeated } = scan(text, spans);
   return fault !== null || repeated.length > 0 ? null : { keys: offsets, spans, place };
 }
@@ -35,15 +37,23 @@ export function membersWritten(text: string): number | null {
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
     if (char === QUOTE) {
-      for (at += 1; at < text.length && text.charCodeAt(at) !== QUOTE; at += 1)
-        if (text.charCodeAt(at) === BACKSLASH) at += 1;
+      do at = text.indexOf('"', at + 1);
+      while (at !== -1 && text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at));
+      if (at === -1) break;
     } else if (char === COLON) members += 1;
     else if (char === BRACE || char === BRACKET) {
       depth += 1;
-      if (depth > DEFAULTS.jsonDepth) return null;
+      if (depth > JSON_DEPTH) return null;
     } else if (char === BRACE_END || char === BRACKET_END) depth -= 1;
   }
   return members;
+}
+
+/** Whether an odd number of backslashes stands before it. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
+  return (at - first) % 2 === 1;
 }
 
 const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON] = [
@@ -53,9 +63,16 @@ const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON] = [
 /** Fewer than were written: a parser keeps only the last one of those with the same name. */
 export function membersKept(value: Json): number {
   if (typeof value !== "object" || value === null) return 0;
-  const inner = Object.values(value as JsonObject);
-  let members = Array.isArray(value) ? 0 : inner.length;
-  for (const one of inner) members += membersKept(one);
+  let members = 0;
+  const add = (one: Json) => {
+    if (typeof one === "object") members += membersKept(one);
+  };
+  if (Array.isArray(value)) (value as readonly Json[]).forEach(add);
+  else {
+    const inner = Object.values(value as JsonObject);
+    members += inner.length;
+    inner.forEach(add);
+  }
   return members;
 }
 
@@ -80,7 +97,7 @@ type FullScan = Scan & {
 };
 
 /** One pass over the text, with a stack of its own: no depth of nesting can overflow it. */
-function scan(text: string, spans: Map<string, Span> | null): FullScan {
+function scan(text: string, spans: Map<string, Stretch> | null): FullScan {
   const offsets = new Map<string, number>([["", 0]]);
   const repeated: { pointer: string; offset: number }[] = [];
   const open: Container[] = [];
@@ -174,8 +191,8 @@ function scan(text: string, spans: Map<string, Span> | null): FullScan {
     if (top?.key === null) offsets.set(pointerHere(), at);
     else if (top === undefined) offsets.set("", at);
 
-    if ((char === "{" || char === "[") && open.length >= DEFAULTS.jsonDepth) {
-      fail(`it is nested deeper than ${DEFAULTS.jsonDepth} levels`);
+    if ((char === "{" || char === "[") && open.length >= JSON_DEPTH) {
+      fail(`it is nested deeper than ${JSON_DEPTH} levels`);
       break;
     }
     if (char === "{" || char === "[") {
@@ -232,8 +249,6 @@ export function placer(text: string): (offset: number) => Place {
 export function placeIn(text: string, offset: number): Place {
   return placeAt(lineStarts(text), offset);
 }
-
-export { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
 
 /** `key` is null in an array and the escaped name of the current member in an object. */
 type Container = {

@@ -1,7 +1,7 @@
 /** What may be spent, as a file says it. */
-import type { Granted, Limits, Spending, StepLimits } from "../../flow/flow.ts";
-import { isObject, type Json } from "../../flow/json.ts";
-import { anything, number, object } from "../../flow/shape.ts";
+import type { Granted, Limits, Spending, StepLimits } from "./flow.ts";
+import { isObject, type Json } from "./json.ts";
+import { anything, number, object } from "./shape.ts";
 
 const AMOUNTS = {
   turns: number("Responses of the model.", { min: 1, integer: true }),

@@ -5,33 +5,38 @@
  *
  * An error about steps that the selected entry never leads to is shown as a warning.
  */
-import { codes as agent } from "./agent.ts";
-import { codes as commands } from "./commands.ts";
-import { codes as complete } from "./complete.ts";
-import { codes as data } from "./data.ts";
-import { codes as ends } from "./ends.ts";
-import { codes as entries } from "./entries.ts";
-import { codes as failures } from "./failures.ts";
-import { codes as gates } from "./gates.ts";
-import { codes as guards } from "./guards.ts";
-import { codes as handed } from "./handed.ts";
-import { codes as intents } from "./intents.ts";
-import { codes as limits } from "./limits.ts";
-import { codes as placeholders } from "./placeholders.ts";
-import { codes as promptFiles } from "./prompt-files.ts";
-import { codes as prompts } from "./prompts.ts";
-import { codes as questions } from "./questions.ts";
-import { codes as routes } from "./routes.ts";
-import { codes as sandbox } from "./sandbox.ts";
-import { codes as servers } from "./servers.ts";
-import { codes as stages } from "./stages.ts";
-import { codes as tools } from "./tools.ts";
-import { codes as values } from "./values.ts";
-import { codes as verdict } from "./verdict.ts";
-import { codes as words } from "./words.ts";
-import { error, warning, type Codes } from "./rule.ts";
+import * as agent from "./rules/agent.ts";
+import * as commands from "./rules/commands.ts";
+import * as complete from "./rules/complete.ts";
+import * as data from "./rules/data.ts";
+import * as ends from "./rules/ends.ts";
+import * as entries from "./rules/entries.ts";
+import * as failures from "./rules/failures.ts";
+import * as gates from "./rules/gates.ts";
+import * as guards from "./rules/guards.ts";
+import * as handed from "./rules/handed.ts";
+import * as inert from "./rules/inert.ts";
+import * as intents from "./rules/intents.ts";
+import * as limits from "./rules/limits.ts";
+import * as placeholders from "./rules/placeholders.ts";
+import * as promptFiles from "./rules/prompt-files.ts";
+import * as prompts from "./rules/prompts.ts";
+import * as questions from "./rules/questions.ts";
+import * as routes from "./rules/routes.ts";
+import * as sandbox from "./rules/sandbox.ts";
+import * as schemas from "./rules/schemas.ts";
+import * as servers from "./rules/servers.ts";
+import * as stages from "./rules/stages.ts";
+import * as tools from "./rules/tools.ts";
+import * as values from "./rules/values.ts";
+import * as verdict from "./rules/verdict.ts";
+import * as words from "./rules/words.ts";
+import type { Registered } from "./rules/loaded.ts";
+import { error, warning, type Codes, type Finding, type Rule, type Rules } from "./rules/rule.ts";
+import type { Machine } from "./stages/machine-parts.ts";
 
-export type Code = keyof typeof CODES;
+export type { Rule } from "./rules/rule.ts";
+export type Code = keyof typeof READING | CodeOf<(typeof SUBJECTS)[number]>;
 
 const READING = {
   // Files.
@@ -117,10 +122,6 @@ const READING = {
     "action that is only logged",
     "A block that changes nothing must not look as if it did.",
   ),
-  "CONFIG-NOT-ACTED-ON": warning(
-    "setting without effect",
-    "A setting without effect must not look as if it had one.",
-  ),
   "MODEL-UNKNOWN": warning(
     "misspelled model",
     "An unknown model name stops the run at its start, unless the user's settings define it.",
@@ -158,18 +159,6 @@ const READING = {
     "The runner needs intentField and intentSchemaRef to find the model's decision.",
   ),
   "SR-VALID-004": error("registry field", "A value of the wrong type would silently change the flow."),
-  "SR-GATE-003": error(
-    "step without gate",
-    "In a flow with gates, a step without one decides nothing and leads nowhere.",
-  ),
-  "GATE-FIELD": warning("field not in the schema", "The model only fills in fields that the schema names."),
-
-  // Routes.
-  "SR-TRANS-001": error("unknown target", "A transition can only lead to a step that exists."),
-  "TRANS-UNUSED": warning(
-    "transition never taken",
-    "Either the rule is dead, or its intent is missing from allowedIntents.",
-  ),
 
   // Schemas.
   FAILED_SCHEMA_RESOLUTION: error("schema not found", "A step cannot run without its schema."),
@@ -184,14 +173,9 @@ const READING = {
   ),
 
   // Prompts and variables.
-  "PR-C3L-004": error("prompt not found", "A step cannot run without a prompt."),
   "PR-RESOLVE-003": error(
     "variable without supplier",
     "A declared variable must have a value when the prompt is rendered.",
-  ),
-  "PR-RESOLVE-005": error(
-    "undeclared placeholder",
-    "A placeholder without a value would be sent to the model unchanged.",
   ),
   "UV-OPTIONAL": warning(
     "variable may be missing",
@@ -263,30 +247,62 @@ const READING = {
   ),
 } satisfies Codes;
 
-export const CODES = {
-  ...READING,
-  ...agent,
-  ...commands,
-  ...complete,
-  ...data,
-  ...ends,
-  ...entries,
-  ...failures,
-  ...gates,
-  ...guards,
-  ...handed,
-  ...intents,
-  ...limits,
-  ...placeholders,
-  ...promptFiles,
-  ...prompts,
-  ...questions,
-  ...routes,
-  ...sandbox,
-  ...servers,
-  ...stages,
-  ...tools,
-  ...values,
-  ...verdict,
-  ...words,
-};
+/** In the order in which findings are reported. */
+const SUBJECTS = [
+  agent,
+  sandbox,
+  limits,
+  tools,
+  servers,
+  commands,
+  entries,
+  schemas,
+  gates,
+  intents,
+  routes,
+  handed,
+  ends,
+  promptFiles,
+  verdict,
+  prompts,
+  words,
+  data,
+  guards,
+  values,
+  failures,
+  complete,
+  questions,
+  stages,
+  placeholders,
+  inert,
+] as const satisfies readonly { readonly codes: Codes; readonly rules?: Rules }[];
+
+type CodeOf<S> = S extends { readonly codes: infer C } ? keyof C : never;
+
+export const CODES: { readonly [code in Code]: Rule } = Object.assign(
+  {},
+  READING,
+  ...SUBJECTS.map(({ codes }) => codes),
+);
+
+const RULES: readonly Rules[] = SUBJECTS.flatMap((subject) => ("rules" in subject ? [subject.rules] : []));
+
+/** What an agent with a registry is held to. */
+export function* checkFlow(loaded: Registered): Generator<Finding> {
+  const { dialect } = loaded.sources;
+  for (const rules of RULES) {
+    for (const check of rules.all ?? []) yield* check(loaded);
+    for (const check of rules.registry ?? []) yield* check(loaded);
+    if (dialect !== "check") for (const check of rules.gated ?? []) yield* check(loaded);
+    if (dialect === "complete") for (const check of rules.complete ?? []) yield* check(loaded);
+    if (dialect === "check") for (const check of rules.check ?? []) yield* check(loaded);
+  }
+}
+
+/** What an agent made of stages is held to. */
+export function* checkMachine(machine: Machine): Generator<Finding> {
+  for (const rules of RULES) {
+    for (const check of rules.all ?? []) yield* check(machine);
+    for (const check of rules.stage ?? []) yield* check(machine);
+  }
+}

@@ -1,7 +1,7 @@
 /** Automatic fixes: applies the edits that findings carry, round by round until none is left. */
-import type { Files, FileTree } from "../../flow/files.ts";
-import type { Edit, Problem } from "../../flow/problem.ts";
-import { editJson } from "../text/edit.ts";
+import type { Files, FileTree } from "../flow/files.ts";
+import type { Edit, Problem } from "../flow/problem.ts";
+import { editJson } from "./text/edit.ts";
 
 /** One thing that was changed. `line` is that of the text it was made in. */
 export type AppliedFix = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyFixes } from "../../../src/load/migrate/fix.ts";
-import { filesOf, load, tree, type Changes, type Tree } from "../world.ts";
+import { applyFixes } from "../../src/load/fix.ts";
+import { filesOf, load, tree, type Changes, type Tree } from "./world.ts";
 
 /** The files once everything that has one right answer was mended. */
 async function mended(files: Tree): Promise<{ readonly files: Tree; readonly codes: readonly string[] }> {
@@ -55,7 +55,14 @@ for (const [name, changes, codes] of ROWS) {
     assert.deepEqual(result.codes, codes);
     assert.deepEqual(load(result.files).problems, []);
     assert.deepEqual((await mended(result.files)).codes, []);
+    assert.deepEqual(parsed(result.files), parsed(tree()));
   });
+}
+
+function parsed(files: Tree): object {
+  return Object.fromEntries(
+    Object.entries(files).map(([file, text]) => [file, file.endsWith(".json") ? JSON.parse(text) : text]),
+  );
 }
 
 /** More than one answer is right, so none is taken. */

@@ -1,16 +1,16 @@
 /** Modules that an agent names: what only a parser can judge of them, and the problems when it does. */
-import type { Files } from "../../flow/files.ts";
-import type { Flow, StepId } from "../../flow/flow.ts";
-import { partsOf } from "../../flow/rules.ts";
-import type { Problem } from "../../flow/problem.ts";
-import { readText } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
-import { toProblem } from "../rules/weigh.ts";
-import { defaultNames, type Named } from "../text/object-names.ts";
-import { escapesProject, joinPath, parentFolder } from "../text/paths.ts";
-import { placer, type Place } from "../text/places.ts";
-import { textDocument } from "../text/prompt-places.ts";
-import { didYouMean } from "../text/suggest.ts";
+import type { Files } from "../flow/files.ts";
+import type { Flow, StepId } from "../flow/flow.ts";
+import { partsOf } from "../flow/rules.ts";
+import type { Problem } from "../flow/problem.ts";
+import { readText } from "./text/document.ts";
+import type { Finding } from "./rules/rule.ts";
+import { toProblem } from "./rules/weigh.ts";
+import { defaultNames, type Named } from "./text/object-names.ts";
+import { escapesProject, joinPath, parentFolder } from "./text/paths.ts";
+import { placer, type Place } from "../flow/text/places.ts";
+import { textDocument } from "./text/prompt-places.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
 
 export type ModuleToTry = { readonly file: string; readonly text: string };
 

@@ -1,9 +1,9 @@
 /** What limits come to: as written, of the files and the user together, and with more granted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Granted, Limits } from "../../../src/flow/flow.ts";
-import type { Json } from "../../../src/flow/json.ts";
-import { effectiveLimits, grantedBeside, limitsOf, stepLimitsOf } from "../../../src/load/agent/spending.ts";
+import type { Granted, Limits } from "../../src/flow/flow.ts";
+import type { Json } from "../../src/flow/json.ts";
+import { effectiveLimits, grantedBeside, limitsOf, stepLimitsOf } from "../../src/flow/spending.ts";
 
 const WRITTEN: readonly (readonly [soft: Json | undefined, kept: Limits["soft"]])[] = [
   [undefined, undefined],

@@ -1,5 +1,5 @@
 /** Ways through a flow: what a step can lead to, what can be reached, and what cannot reach an end. */
-import type { Move, Step, StepId } from "../../flow/flow.ts";
+import type { Move, Step, StepId } from "./flow.ts";
 
 export type Steps = ReadonlyMap<StepId, Step>;
 
@@ -18,10 +18,10 @@ export function reachWithoutJumps(entry: StepId, steps: Steps): Reach {
   return follow(entry, steps, (node) => typeof node === "string");
 }
 
-function follow(entry: StepId, steps: Steps, takes: (node: Node) => boolean): Reach {
-  const from = new Map<Node, Node | null>([[entry, null]]);
+function follow(entry: StepId, steps: Steps, takes: (node: WayNode) => boolean): Reach {
+  const from = new Map<WayNode, WayNode | null>([[entry, null]]);
   const reached = new Set<StepId>();
-  const queue: Node[] = [entry];
+  const queue: WayNode[] = [entry];
   for (const node of queue) {
     if (typeof node === "string") reached.add(node);
     for (const next of nextNodes(node, steps)) {
@@ -35,7 +35,7 @@ function follow(entry: StepId, steps: Steps, takes: (node: Node) => boolean): Re
     pathTo: (step) => {
       const path: StepId[] = [];
       for (
-        let node: Node | null | undefined = step;
+        let node: WayNode | null | undefined = step;
         node !== null && node !== undefined;
         node = from.get(node)
       ) {
@@ -51,10 +51,10 @@ function follow(entry: StepId, steps: Steps, takes: (node: Node) => boolean): Re
  * own and counts as an end here.
  */
 export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
-  const before = new Map<Node, Node[]>();
-  const ending: Node[] = [];
-  const seen = new Set<Node>();
-  const queue: Node[] = [...steps.keys()];
+  const before = new Map<WayNode, WayNode[]>();
+  const ending: WayNode[] = [];
+  const seen = new Set<WayNode>();
+  const queue: WayNode[] = [...steps.keys()];
   for (const node of queue) {
     if (seen.has(node)) continue;
     seen.add(node);
@@ -69,7 +69,7 @@ export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
       }
     }
   }
-  const ends = new Set<Node>(ending);
+  const ends = new Set<WayNode>(ending);
   for (const node of ends) {
     for (const earlier of before.get(node) ?? []) ends.add(earlier);
   }
@@ -77,51 +77,54 @@ export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
 }
 
 /** Every step that a move may lead to. */
-export function* targetsOf(move: Move): Generator<StepId> {
-  for (const node of moveNodes(move)) {
-    if (typeof node === "string") yield node;
-    else yield* node;
-  }
+export function targetsOf(move: Move): readonly StepId[] {
+  return moveNodes(move).flat();
 }
 
 /** The list of a jump's targets is shared by all jumps and stands in the graph as one node: edges stay few. */
-export type Node = StepId | readonly StepId[];
+export type WayNode = StepId | readonly StepId[];
 
 /** Where a node may lead next, targets that do not exist among them. */
-export function* nextNodes(node: Node, steps: Steps): Generator<Node> {
-  if (typeof node !== "string") {
-    yield* node;
-    return;
-  }
+export function nextNodes(node: WayNode, steps: Steps): readonly WayNode[] {
+  if (typeof node !== "string") return node;
   const step = steps.get(node);
-  if (step === undefined) return;
-  for (const move of Object.values(step.edges)) yield* moveNodes(move);
-  if (step.guard?.back.kind === "goto") yield step.guard.back.step;
+  if (step === undefined) return [];
+  const before = following.get(step);
+  if (before !== undefined) return before;
+  const next: WayNode[] = [];
+  for (const label of Object.keys(step.edges)) moveNodes(step.edges[label]!, next);
+  if (step.guard?.back.kind === "goto") next.push(step.guard.back.step);
+  following.set(step, next);
+  return next;
 }
 
-function* moveNodes(move: Move): Generator<Node> {
+/** Many rules follow the same steps. */
+const following = new WeakMap<Step, readonly WayNode[]>();
+
+function moveNodes(move: Move, found: WayNode[] = []): readonly WayNode[] {
   switch (move.kind) {
     case "goto":
-      yield move.step;
-      return;
+      found.push(move.step);
+      break;
     case "fork":
-      yield* move.steps;
-      if (move.join !== null) yield move.join;
-      return;
+      found.push(...move.steps);
+      if (move.join !== null) found.push(move.join);
+      break;
     case "end":
-      return;
+      break;
     case "switch":
-      for (const one of Object.values(move.cases)) yield* moveNodes(one);
-      if (move.otherwise !== undefined) yield* moveNodes(move.otherwise);
-      return;
+      for (const one of Object.values(move.cases)) moveNodes(one, found);
+      if (move.otherwise !== undefined) moveNodes(move.otherwise, found);
+      break;
     case "jump":
-      yield move.among;
-      if (move.otherwise !== undefined) yield* moveNodes(move.otherwise);
-      return;
+      found.push(move.among);
+      if (move.otherwise !== undefined) moveNodes(move.otherwise, found);
+      break;
     case "times":
-      yield* moveNodes(move.move);
-      yield* moveNodes(move.after);
+      moveNodes(move.move, found);
+      moveNodes(move.after, found);
   }
+  return found;
 }
 
 /** A completed end, or a label that leads nowhere yet. */

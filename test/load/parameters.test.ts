@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Parameter } from "../../../src/flow/flow.ts";
-import type { JsonObject } from "../../../src/flow/json.ts";
-import { coerceParameters, type Given } from "../../../src/load/agent/parameters.ts";
+import type { Parameter } from "../../src/flow/flow.ts";
+import type { JsonObject } from "../../src/flow/json.ts";
+import { coerceParameters, type Given } from "../../src/load/parameters.ts";
 
 const PARAMETERS: readonly Parameter[] = [
   { name: "issue", type: "number", description: "the issue", flag: "--issue", required: true },

@@ -1,10 +1,10 @@
 /** Modules through the door of `check`: what is wrong with them is found, and nothing in them is run. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultNames, type Names } from "../../../src/load/text/object-names.ts";
-import { load } from "../../../src/run/load.ts";
-import { stageTree, FOLDER } from "../stage-world.ts";
-import { filesOf, tree, type Tree } from "../world.ts";
+import { defaultNames, type Names } from "../../src/load/text/object-names.ts";
+import { load } from "../../src/run/load.ts";
+import { stageTree, FOLDER } from "./stage-world.ts";
+import { filesOf, tree, type Tree } from "./world.ts";
 
 const GLOBAL = "lockstepRanAModule";
 const HOOKS = `${FOLDER}/hooks.mjs`;
@@ -257,6 +257,9 @@ const NAMES: readonly (readonly [text: string, names: string | null])[] = [
   ["let all = { a };\nexport default all;", null],
   ["export default make({ a });", null],
   [`export default { a: ${"`${".repeat(5000)}1${"}`".repeat(5000)} }`, null],
+  [`export default { a: ${"`${".repeat(60)}1${"}`".repeat(60)}, b }`, "a b"],
+  ["export default { a: { b() {} }, c: 1", "a(b) c"],
+  ["export default { a: {", "a"],
   ["export default class {}", null],
   ["export const a = {};", null],
 ];

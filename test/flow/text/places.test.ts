@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readDocument } from "../../../src/load/text/document.ts";
-import { DEFAULTS } from "../../../src/load/agent/defaults.ts";
-import { membersWritten, pointerOf, scanJson } from "../../../src/load/text/places.ts";
-import { random } from "../random.ts";
-import { filesOf, tree } from "../world.ts";
+import { pointerOf } from "../../../src/flow/json-pointer.ts";
+import { JSON_DEPTH, membersWritten, scanJson } from "../../../src/flow/text/places.ts";
+import { random } from "../../load/random.ts";
+import { filesOf, tree } from "../../load/world.ts";
 
 const TEXT = '{\n  "a": 1,\n  "b/c": [true,\n    { "d~": null }\n  ],\n  "é": "x",\n  "~1": 2\n}';
 
@@ -100,7 +100,7 @@ function* pathsOf(value: unknown, path: readonly string[] = []): Generator<reado
 
 test("a text that nests too deeply is known by its brackets, and not by what stands in texts", () => {
   const deep = (levels: number, inner = "1") => "[".repeat(levels) + inner + "]".repeat(levels);
-  const most = DEFAULTS.jsonDepth;
+  const most = JSON_DEPTH;
   const rows: readonly (readonly [text: string, isDeep: boolean])[] = [
     [deep(most), false],
     [deep(most + 1), true],

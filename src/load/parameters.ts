@@ -1,15 +1,22 @@
 /** What an agent is started with: its declaration in agent.json, and the values that are given for it. */
-import type { Parameter } from "../../flow/flow.ts";
-import { FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "../../flow/json.ts";
-import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.ts";
-import type { Problem } from "../../flow/problem.ts";
-import type { AgentSource, ParameterSource } from "./agent-shape.ts";
-import type { Code } from "../rules/codes.ts";
-import { emptyDocument } from "../text/document.ts";
-import { toProblem } from "../rules/weigh.ts";
-import { escapeSegment } from "../text/places.ts";
-import { clip, show, type Reader } from "../text/shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import type { Parameter } from "../flow/flow.ts";
+import {
+  defined,
+  FORBIDDEN_NAMES,
+  isObject,
+  parseJsonObject,
+  type Json,
+  type JsonObject,
+} from "../flow/json.ts";
+import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../flow/text/pattern.ts";
+import type { Problem } from "../flow/problem.ts";
+import type { AgentSource, ParameterSource } from "./agent/agent-shape.ts";
+import type { Code } from "./codes.ts";
+import { emptyDocument } from "./text/document.ts";
+import { toProblem } from "./rules/weigh.ts";
+import { escapeSegment } from "../flow/json-pointer.ts";
+import { clip, showValue, type Reader } from "./text/shape.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
 
 export type Given = { readonly [name: string]: Json | undefined };
 
@@ -18,7 +25,7 @@ export function loadParameters(agent: AgentSource, reader: Reader): readonly Par
   const parameters: Parameter[] = [];
   for (const [name, source] of agent.parameters) {
     const pointer = `/parameters/${escapeSegment(name)}`;
-    const report = (code: Code, key: string, message: string, fix: string) =>
+    const report: Report = (code, key, message, fix) =>
       reader.findings.push({ code, document: reader.document, pointer: `${pointer}${key}`, message, fix });
 
     if (FORBIDDEN_NAMES.has(name)) {
@@ -29,12 +36,9 @@ export function loadParameters(agent: AgentSource, reader: Reader): readonly Par
       report("PARAM-DESCRIPTION", "", `The parameter "${name}" has no description.`, "Add a description.");
     }
     const flag = source.cli ?? `--${toKebab(name)}`;
-    const other = flags.get(flag);
-    if (other !== undefined) {
-      const message = `The parameters "${other}" and "${name}" have the same flag ${flag}.`;
-      report("PARAM-FLAG", "/cli", message, `Give "${name}" a flag of its own.`);
-    }
-    flags.set(flag, name);
+    checkFlag(flags, name, flag, "parameter", (code, message) =>
+      report(code, "/cli", message, `Give "${name}" a flag of its own.`),
+    );
     if (source.type === undefined) continue;
 
     const parameter = toParameter(name, source.type, flag, source);
@@ -126,29 +130,46 @@ function toParameter(
   flag: string,
   source: ParameterSource,
 ): Parameter {
-  const { min, max, pattern, enum: values } = source.validation ?? {};
-  const validation = {
-    ...(min !== undefined && { min }),
-    ...(max !== undefined && { max }),
-    ...(pattern !== undefined && patternFault(pattern) === null && { pattern }),
-    ...(values !== undefined && { enum: values }),
-  };
+  const { description = "", required, validation } = source;
+  const { min, max, pattern, enum: values } = validation ?? {};
+  const usable = pattern !== undefined && patternFault(pattern) === null ? pattern : undefined;
+  const bounds = { min, max, pattern: usable, enum: values };
+  return withBounds({ name, type, description, flag, required }, source.default, bounds);
+}
+
+type Bounds = { readonly [key in keyof NonNullable<Parameter["validation"]>]?: Json | undefined };
+
+/** Without what was not written. */
+export function withBounds(
+  parameter: Omit<Parameter, "default" | "validation">,
+  fallback: Json | undefined,
+  bounds: Bounds,
+): Parameter {
+  const validation = defined(bounds) as Parameter["validation"] & object;
   return {
-    name,
-    type,
-    description: source.description ?? "",
-    flag,
-    required: source.required,
-    ...(source.default !== undefined && { default: source.default }),
+    ...parameter,
+    ...(fallback !== undefined && { default: fallback }),
     ...(Object.keys(validation).length > 0 && { validation }),
   };
 }
 
-function checkDeclaration(
-  parameter: Parameter,
-  source: ParameterSource,
-  report: (code: Code, key: string, message: string, fix: string) => void,
+type Report = (code: Code, key: string, message: string, fix: string) => void;
+
+/** `flags`: those of the parameters before it, with their names. */
+export function checkFlag(
+  flags: Map<string, string>,
+  name: string,
+  flag: string,
+  what: "parameter" | "input",
+  report: (code: Code, message: string) => void,
 ): void {
+  const other = flags.get(flag);
+  if (other !== undefined)
+    report("PARAM-FLAG", `The ${what}s "${other}" and "${name}" have the same flag ${flag}.`);
+  flags.set(flag, name);
+}
+
+function checkDeclaration(parameter: Parameter, source: ParameterSource, report: Report): void {
   const { name } = parameter;
   const pattern = source.validation?.pattern;
   const fault = pattern === undefined ? null : patternFault(pattern);
@@ -156,27 +177,24 @@ function checkDeclaration(
     const message = `The pattern of the parameter "${name}" cannot be used: ${fault}: ${clip(pattern!)}`;
     report("AC-VALID-001", "/validation/pattern", message, "Write a valid regular expression.");
   }
-  if (parameter.default === undefined) return;
-  if (parameter.required) {
+  if (parameter.default !== undefined && parameter.required) {
     const message = `The parameter "${name}" is required, so its default is never used.`;
     report("PARAM-REQUIRED", "/default", message, 'Remove "default", or set "required" to false.');
   }
-  const why = misfitOf(parameter, parameter.default);
-  if (why !== null) {
-    report(
-      "PARAM-DEFAULT",
-      "/default",
-      `The default of the parameter "${name}" ${why}.`,
-      "Set a valid default.",
-    );
-  }
+  checkDefault(parameter, "parameter", report);
+}
+
+export function checkDefault(parameter: Parameter, what: "parameter" | "input", report: Report): void {
+  const why = parameter.default === undefined ? null : misfitOf(parameter, parameter.default);
+  const message = `The default of the ${what} "${parameter.name}" ${why}.`;
+  if (why !== null) report("PARAM-DEFAULT", "/default", message, "Set a valid default.");
 }
 
 /** Why a value cannot be that of the parameter, or null. */
-export function misfitOf(parameter: Parameter, value: Json): string | null {
+function misfitOf(parameter: Parameter, value: Json): string | null {
   return isOfType(value, parameter.type)
     ? rangeFault(parameter, value)
-    : `is ${show(value)}, but its type is ${parameter.type}`;
+    : `is ${showValue(value)}, but its type is ${parameter.type}`;
 }
 
 /** A parameter by its name, by its flag, and by its flag without dashes; its own name counts first. */
@@ -202,31 +220,22 @@ function coerce({ type }: Parameter, value: Json): Coerced {
   switch (type) {
     case "string":
       if (typeof value === "number") return accept(String(value));
-      return refuse(value === true ? "needs a value" : `is ${show(value)}, not a text`);
+      return refuse(value === true ? "needs a value" : `is ${showValue(value)}, not a text`);
     case "number": {
       const number = typeof value === "string" && value.trim() !== "" ? Number(value) : Number.NaN;
       if (Number.isFinite(number)) return accept(number);
-      return refuse(value === true ? "needs a value" : `is ${show(value)}, not a number`);
+      return refuse(value === true ? "needs a value" : `is ${showValue(value)}, not a number`);
     }
     case "boolean": {
       const word = typeof value === "object" ? "" : String(value).toLowerCase();
       if (["true", "yes", "1"].includes(word)) return accept(true);
       if (["false", "no", "0"].includes(word)) return accept(false);
-      return refuse(`is ${show(value)}, neither true nor false`);
+      return refuse(`is ${showValue(value)}, neither true nor false`);
     }
     case "object": {
-      const parsed = typeof value === "string" ? parseObject(value) : null;
-      return parsed === null ? refuse(`is ${show(value)}, not a JSON object`) : accept(parsed);
+      const parsed = typeof value === "string" ? parseJsonObject(value) : null;
+      return parsed === null ? refuse(`is ${showValue(value)}, not a JSON object`) : accept(parsed);
     }
-  }
-}
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
   }
 }
 
@@ -261,7 +270,7 @@ function rangeFault({ validation }: Parameter, value: Json): string | null {
       : typeof value === "string" || Array.isArray(value)
         ? value.length
         : null;
-  const measured = typeof value === "number" ? show(value) : `of length ${size}`;
+  const measured = typeof value === "number" ? showValue(value) : `of length ${size}`;
   if (min !== undefined && size !== null && size < min) return `is ${measured}, less than ${min}`;
   if (max !== undefined && size !== null && size > max) return `is ${measured}, more than ${max}`;
   return withinSteps(MOST_STEPS, () => memberFault(validation, value));
@@ -275,7 +284,7 @@ function memberFault(
     const why = pattern === undefined ? null : patternMisfit(pattern, member);
     if (why !== null) return why;
     if (values !== undefined && !values.includes(member))
-      return `is ${show(member)}, not one of: ${values.map((one) => show(one)).join(", ")}`;
+      return `is ${showValue(member)}, not one of: ${values.map((one) => showValue(one)).join(", ")}`;
   }
   return null;
 }
@@ -287,10 +296,10 @@ function patternMisfit(pattern: string, member: Json): string | null {
     if (typeof member === "string" && read.matcher.test(member)) return null;
   } catch (error) {
     if (error instanceof TooManySteps)
-      return `is ${show(member)}, which would take too long to match with ${clip(pattern)}`;
+      return `is ${showValue(member)}, which would take too long to match with ${clip(pattern)}`;
     throw error;
   }
-  return `is ${show(member)}, which does not match ${pattern}`;
+  return `is ${showValue(member)}, which does not match ${pattern}`;
 }
 
 function isOfType(value: Json, type: Parameter["type"]): boolean {

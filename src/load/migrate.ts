@@ -1,5 +1,5 @@
 /** Files of an older form rewritten in the current one: what they become, and what cannot be carried over. */
-import type { Files } from "../../flow/files.ts";
+import type { Files } from "../flow/files.ts";
 import {
   isObject,
   own,
@@ -8,15 +8,15 @@ import {
   writePath,
   type Json,
   type JsonObject,
-} from "../../flow/json.ts";
-import { unescapeSegment } from "../../flow/json-pointer.ts";
-import { recogniseDialect } from "../registry/dialect.ts";
-import { readDocument, type Document } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
-import { modernAgent, modernRegistry } from "../agent/legacy.ts";
-import { joinPath } from "../text/paths.ts";
-import { rewriteJson } from "../text/rewrite.ts";
-import { FORMER_TYPES } from "../agent/verdict-types.ts";
+} from "../flow/json.ts";
+import { unescapeSegment } from "../flow/json-pointer.ts";
+import { recogniseDialect } from "./registry/dialect.ts";
+import { readDocument, type Document } from "./text/document.ts";
+import type { Finding } from "./rules/rule.ts";
+import { modernAgent, modernRegistry } from "./agent/legacy.ts";
+import { joinPath } from "./text/paths.ts";
+import { rewriteJson } from "./text/rewrite.ts";
+import { FORMER_TYPES } from "./agent/verdict-types.ts";
 
 export type Migration = {
   readonly changes: readonly FileChange[];
