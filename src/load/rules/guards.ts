@@ -115,15 +115,10 @@ function* checkDeclared(
 }
 
 /** The steps that each entry of validationSteps is used for: what stands before an end by the verdict, for the first. */
-function usersOfEntries({ graph }: Registered): ReadonlyMap<string, StepId[]> {
-  const users = new Map<string, StepId[]>();
+function usersOfEntries({ graph }: Registered): ReadonlyMap<string, readonly StepId[]> {
   const last = graph.stop === null ? [] : [[graph.entry.step, graph.stop.judged] as const];
-  for (const [id, { key }] of [...graph.judged, ...last]) {
-    const others = users.get(key);
-    if (others === undefined) users.set(key, [id]);
-    else others.push(id);
-  }
-  return users;
+  const users = Map.groupBy([...graph.judged, ...last], ([, { key }]) => key);
+  return new Map([...users].map(([key, judged]) => [key, judged.map(([id]) => id)]));
 }
 
 function* checkEntries(loaded: Registered): Generator<Finding> {
