@@ -11,9 +11,8 @@ import {
 import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../flow/text/pattern.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { AgentSource, ParameterSource } from "./agent/agent-shape.ts";
-import type { Code } from "./codes.ts";
+import { toProblem, type Code } from "./codes.ts";
 import { emptyDocument } from "./text/document.ts";
-import { toProblem } from "./rules/weigh.ts";
 import { escapeSegment } from "../flow/json-pointer.ts";
 import { clip, showValue, type Reader } from "./text/shape.ts";
 import { didYouMean } from "../flow/text/suggest.ts";

@@ -77,7 +77,7 @@ export function atPart(
 }
 
 /** A part of what stands at a place. */
-export function inside<P extends At>(place: P, ...path: Path): P {
+export function partOf<P extends At>(place: P, ...path: Path): P {
   return { ...place, pointer: place.pointer + pointerOf(path) };
 }
 
