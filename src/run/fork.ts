@@ -44,6 +44,12 @@ export type Edits = {
   readonly models?: { readonly [step: StepId]: string };
 };
 
+/**
+ * Forks a run and drives the new one to its end. The original stays as it is; so do the files in the working directory.
+ *
+ * @example
+ * const result = await fork({ run: "@last", at: "closure.issue@1", edits: { models: { "closure.issue": "haiku" } } });
+ */
 export async function fork(options: ForkOptions): Promise<Result> {
   return await withStack({ agent: "" }, options, async (stack, known) => {
     const clock = options.clock ?? systemClock;

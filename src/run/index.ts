@@ -30,26 +30,15 @@ export {
 } from "./records/runs.ts";
 export type { ForeignQuestion, ForeignRun, TrustJournal } from "./trust/foreign-state.ts";
 export type { WorktreeOptions } from "./world/worktree.ts";
-export {
-  answerQuestion,
-  compareRuns,
-  exportRun,
-  followRun,
-  fork,
-  importRun,
-  pauseRun,
-  questionsOf,
-  replayRun,
-  stopRun,
-  whatIf,
-} from "./library.ts";
-export type { Questions } from "./people/answer.ts";
+export { answerQuestion, questionsOf, type Questions } from "./people/answer.ts";
 export type { OpenQuestion } from "./people/questions.ts";
-export type { Steered } from "./people/steer.ts";
-export type { Bundle } from "./records/bundle.ts";
-export type { Comparison } from "./records/compare.ts";
-export type { Edits, ForkOptions } from "./fork.ts";
-export type { WhatIf } from "./records/whatif.ts";
+export { pauseRun, stopRun, type Steered } from "./people/steer.ts";
+export { exportRun, importRun, type Bundle } from "./records/bundle.ts";
+export { compareRuns, type Comparison } from "./records/compare.ts";
+export { replayRun } from "./records/replay.ts";
+export { whatIf, type WhatIf } from "./records/whatif.ts";
+export { followRun } from "./watch/follow.ts";
+export { fork, type Edits, type ForkOptions } from "./fork.ts";
 export { auditRun, type AuditRecord } from "./records/audit-record.ts";
 export { openExistingJournal, openJournal } from "./records/journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";

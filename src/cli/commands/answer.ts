@@ -31,7 +31,7 @@ export async function answerRun(call: CallOf<"answer">): Promise<number> {
     const access = journalAccess(call, call.host.stopped());
     await acceptImported(await readRun(journal, run), stateDir, access);
   });
-  answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
+  await answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
   const goesOn = call.flags.resume !== false && !asked.isDriven && !asked.isPaused;
   if (goesOn)
     return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));

@@ -41,15 +41,21 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
   return { run, agent, isDriven, isPaused, isNameless: nameless.length > 0, questions };
 }
 
-/** Leaves the answer where the process that drives the run, now or later, finds it. STATE_FOREIGN: see `requireKnownState`. */
-export function answerQuestion(
+/**
+ * Leaves the answer where the process that drives the run, now or later, finds it. STATE_FOREIGN: see `requireKnownState`.
+ *
+ * @example
+ * const asked = await questionsOf(journal, "@last");
+ * await answerQuestion(stateDir, asked, asked.questions[0], "allow", Date.now());
+ */
+export async function answerQuestion(
   stateDir: string,
   { run }: Questions,
   question: OpenQuestion,
   answer: string,
   now: number,
   env: NodeJS.ProcessEnv = process.env,
-): void {
+): Promise<void> {
   requireKnownState(stateDir, env);
   const { id, expiresAt } = question;
   if (!fits(question, answer)) throw new RunnerError("NO_QUESTION", notAnAnswer(answer, question.choices));
