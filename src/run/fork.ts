@@ -21,7 +21,7 @@ import type { DriveOptions } from "./options.ts";
 import { newRunId, withStack } from "./open.ts";
 import { resumedRecord, resumeFrom } from "./resume.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
-import { findVisit } from "./records/why.ts";
+import { findVisit } from "../tell/why.ts";
 import { traceOf, type Visit } from "../story/visits.ts";
 
 export type ForkOptions = {

@@ -20,10 +20,8 @@ export { run, runLoaded } from "./open.ts";
 export {
   findRun,
   listRuns,
-  logs,
   readRun,
   show,
-  why,
   type RecordedRun,
   type RunSummary,
   type Shown,
@@ -34,12 +32,13 @@ export { answerQuestion, questionsOf, type Questions } from "./people/answer.ts"
 export type { OpenQuestion } from "./people/questions.ts";
 export { pauseRun, stopRun, type Steered } from "./people/steer.ts";
 export { exportRun, importRun, type Bundle } from "./records/bundle.ts";
-export { compareRuns, type Comparison } from "./records/compare.ts";
+export { auditRun, compareRuns, logs, why } from "./records/reports.ts";
+export type { AuditRecord } from "../tell/audit.ts";
+export type { Comparison } from "../tell/compare.ts";
 export { replayRun } from "./records/replay.ts";
 export { whatIf, type WhatIf } from "./records/whatif.ts";
 export { followRun } from "./watch/follow.ts";
 export { fork, type Edits, type ForkOptions } from "./fork.ts";
-export { auditRun, type AuditRecord } from "./records/audit-record.ts";
 export { openExistingJournal, openJournal } from "./records/journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";
 export { createAiSdk } from "./world/backend.ts";
@@ -54,7 +53,7 @@ export {
 } from "../engine/ports.ts";
 export type { Level, LogLine } from "../tell/log-line.ts";
 export type { Result } from "./result.ts";
-export type { Why } from "./records/why.ts";
+export type { Why } from "../tell/why.ts";
 export type { Flow, Step } from "../flow/flow.ts";
 export type { Deed } from "../flow/deed.ts";
 export type { Entry, Event } from "../flow/event.ts";

@@ -4,13 +4,9 @@ import type { Check, Guard, SuccessRule } from "../../flow/flow.ts";
 import type { Json } from "../../flow/json.ts";
 import { outlineOf, type Outline } from "../../tell/outline.ts";
 import type { Origin } from "../../load/text/origin.ts";
-import {
-  explainAgent,
-  explainStep,
-  type AgentExplained,
-  type StageExplained,
-  type StepExplained,
-} from "../../run/records/explain.ts";
+import type { AgentExplained } from "../../tell/explain.ts";
+import type { StageExplained, StepExplained } from "../../tell/explain-step.ts";
+import { explainAgent, explainStep } from "../../run/explain.ts";
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";

@@ -100,7 +100,7 @@ export function visitLines({ event, led, underWay }: Entry, paint: Paint): reado
 
 /** The run in the words of the life of its stages. */
 async function tellAudit({ screen, flags }: CallOf<"show">, journal: Journal, run: string): Promise<number> {
-  const { auditRun } = await import("../../run/records/audit-record.ts");
+  const { auditRun } = await import("../../run/records/reports.ts");
   const records = await auditRun(journal, run);
   if (flags.json) screen.document({ v: 1, run, audit: records });
   else {

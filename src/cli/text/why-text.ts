@@ -1,6 +1,6 @@
 /** The chain behind one decision, in words. Pure. Long texts are cut unless all is asked for. */
 import { judgedIn, type CallResult, type Event, type Reply, type Say } from "../../flow/event.ts";
-import type { Why } from "../../run/records/why.ts";
+import type { Why } from "../../tell/why.ts";
 import { supplierText, type Fact } from "../commands/explain.ts";
 import { KIND_WORDS } from "../graph/graph-words.ts";
 import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";

@@ -7,11 +7,9 @@ import { effectOf } from "../../flow/due.ts";
 import type { Entry } from "../../flow/event.ts";
 import { adoptions } from "../../flow/adopted.ts";
 import type { JsonObject } from "../../flow/json.ts";
-import type { LogLine } from "../../tell/log-line.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
 import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../result.ts";
 import { EntryDamaged } from "../../journal/errors.ts";
-import type { Why } from "./why.ts";
 
 export type RunSummary = {
   readonly run: string;
@@ -164,35 +162,6 @@ export async function show(
   const reason = damage?.why ?? "The run is active in another process.";
   const stands = damage === null ? running : damaged;
   return { ...result, ...stands, resumable: false, reason, completionReason: reason };
-}
-
-/** Why a visit of a run went the way it did, from its journal alone; `target` is `STEP` or `STEP@VISIT`. */
-export async function why(journal: Journal, ref: string, target?: string): Promise<Why> {
-  // Loaded by those who ask only.
-  const { whyOf } = await import("./why.ts");
-  const { damage, ...one } = await whyOf(journal, await findRun(journal, ref), target);
-  if (damage !== null) throw new RunnerError("JOURNAL_UNAVAILABLE", damage.why);
-  return one;
-}
-
-/**
- * The log of a run, from its journal alone. `follow` waits for more until the run has ended, or nobody drives it.
- *
- * @example
- * for await (const { level, message } of logs(journal, "@last")) console.log(level, message);
- */
-export async function* logs(
-  journal: Journal,
-  ref: string,
-  options: { readonly follow?: boolean; readonly signal?: AbortSignal } = {},
-): AsyncGenerator<LogLine> {
-  const { momentsOf } = await import("../watch/follow.ts");
-  const { logLines } = await import("../../tell/log.ts");
-  const { systemClock } = await import("../world/clock.ts");
-  const { follow = false, signal = new AbortController().signal } = options;
-  const following = follow ? { clock: systemClock, signal } : null;
-  for await (const moments of momentsOf(journal, await findRun(journal, ref), following))
-    for (const moment of moments) yield* logLines(moment);
 }
 
 /** A run as it is recorded, with the flows it is pinned to; ready to be folded. */

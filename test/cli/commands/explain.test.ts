@@ -9,7 +9,7 @@ import { outlineOf } from "../../../src/tell/outline.ts";
 import { AGENT } from "../../../src/load/agent/agent-shape.ts";
 import { leavesOf } from "../../../src/load/text/record.ts";
 import { originOf, type Origin } from "../../../src/load/text/origin.ts";
-import { explainAgent, explainStep } from "../../../src/run/records/explain.ts";
+import { explainAgent, explainStep } from "../../../src/run/explain.ts";
 import { load as loadFrom } from "../../../src/run/load.ts";
 import { load, tree, type Changes } from "../../load/world.ts";
 

@@ -23,7 +23,7 @@ import {
   type Why,
 } from "../../../src/run/index.ts";
 import { findProject } from "../../../src/run/world/project.ts";
-import { whyAll } from "../../../src/run/records/why.ts";
+import { whyAll } from "../../../src/tell/why.ts";
 import { sketchFlow } from "../../../src/testing/flows.ts";
 import { fakeClock } from "../../../src/testing/scenario.ts";
 import { tree001 } from "../../load/documents.ts";

@@ -1,30 +1,22 @@
 /** One thing that happened in a visit, with what led to it and what it led to, worked out again by the engine's own functions. */
-import { fillIn } from "../../effects/process/shell.ts";
-import { readCarry, readReason } from "../../engine/decide/gate.ts";
-import type { Fork, Lane, State } from "../../engine/decide/state.ts";
-import { contextOf } from "../../engine/decide/attempt.ts";
-import { outsideOf, standing, type Standing } from "../../engine/decide/stop.ts";
-import type {
-  AnswerRead,
-  ChecksRead,
-  Choice,
-  EdgeRead,
-  Naming,
-  PlainMove,
-  StopFacts,
-} from "../../flow/deed.ts";
-import type { CheckResult, Event, Led, Say } from "../../flow/event.ts";
-import type { Flow, Guard, Label, Step, StopRule } from "../../flow/flow.ts";
-import { own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
-import { placeholdersIn } from "../../flow/text/placeholder.ts";
-import { checksDone } from "../../flow/rules.ts";
-import type { Composed } from "../../flow/scene.ts";
-import { composer, editionOf } from "../../prompts/compose.ts";
-import { readsOf, stageSupplier, type VariableRead } from "../../flow/reads.ts";
-import { stageValue } from "../../prompts/stage.ts";
-import { explainMissing, supplied } from "../../prompts/variables.ts";
-import { deedsOf, laneIn } from "../../story/story.ts";
-import type { Happened } from "../../story/visits.ts";
+import { fillIn } from "../flow/argv.ts";
+import { readCarry, readReason } from "../engine/decide/gate.ts";
+import type { Fork, Lane, State } from "../engine/decide/state.ts";
+import { contextOf } from "../engine/decide/attempt.ts";
+import { outsideOf, standing, type Standing } from "../engine/decide/stop.ts";
+import type { AnswerRead, ChecksRead, Choice, EdgeRead, Naming, PlainMove, StopFacts } from "../flow/deed.ts";
+import type { CheckResult, Event, Led, Say } from "../flow/event.ts";
+import type { Flow, Guard, Label, Step, StopRule } from "../flow/flow.ts";
+import { own, readPath, type Json, type JsonObject } from "../flow/json.ts";
+import { placeholdersIn } from "../flow/text/placeholder.ts";
+import { checksDone } from "../flow/rules.ts";
+import type { Composed } from "../flow/scene.ts";
+import { composer, editionOf } from "../prompts/compose.ts";
+import { readsOf, stageSupplier, type VariableRead } from "../flow/reads.ts";
+import { stageValue } from "../prompts/stage.ts";
+import { explainMissing, supplied } from "../prompts/variables.ts";
+import { deedsOf, laneIn } from "../story/story.ts";
+import type { Happened } from "../story/visits.ts";
 
 export type WhyMoment = {
   readonly seq: number;
