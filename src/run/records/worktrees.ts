@@ -22,7 +22,8 @@ import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
 import { addEntry, createReport } from "../../story/report.ts";
 import type { Event, Worktree } from "../../flow/event.ts";
 import { placeFault } from "../world/workplace.ts";
-import { realPath, repositoryAround } from "../world/repository.ts";
+import { realPath } from "../world/files.ts";
+import { repositoryAround } from "../world/repository.ts";
 import { everyRow, slicesOf, summarise, type RunSummary } from "./runs.ts";
 import { gitFor, type WorktreeSurroundings } from "../world/worktree.ts";
 

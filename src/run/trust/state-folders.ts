@@ -10,7 +10,6 @@ import {
   existsSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -23,6 +22,7 @@ import { RunnerError } from "../../engine/ports.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { fileInside, requirePlainState } from "../../journal/sqlite/inside.ts";
 import { configFolder } from "../world/project.ts";
+import { writeOwn } from "../world/write-whole.ts";
 
 /** A state folder as the user's config folder knows it. */
 export type KnownState = {
@@ -247,16 +247,11 @@ function readRecord(env: NodeJS.ProcessEnv, id: string): StateRecord | null {
 function writeRecord(env: NodeJS.ProcessEnv, record: StateRecord): boolean {
   const folder = statesFolder(env);
   if (folder === null) return false;
-  const file = join(folder, `${record.id}.json`);
-  const draft = `${file}.${process.pid}`;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
     tidy(env, folder);
-    writeFileSync(draft, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-    renameSync(draft, file);
+    writeOwn(join(folder, `${record.id}.json`), `${JSON.stringify(record)}\n`);
     return true;
   } catch {
-    if (existsSync(draft)) rmSync(draft, { force: true });
     return false;
   }
 }
