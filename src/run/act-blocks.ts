@@ -1,5 +1,4 @@
 /** Carries out the action blocks of settled visits. */
-import { resolve } from "node:path";
 import { createGround } from "../boundaries/gate/paths.ts";
 import { actsOf, type ActionRequest, type ActionSurroundings } from "../effects/actions/actions.ts";
 import { createLedger, type Act } from "../effects/actions/ledger.ts";
@@ -12,6 +11,7 @@ import { own, type JsonObject } from "../flow/json.ts";
 import type { Actions } from "../flow/settings.ts";
 import type { Outside } from "./act.ts";
 import { githubFor } from "./world/github.ts";
+import { openHost } from "./world/ports.ts";
 import { guardedIn } from "./world/own-files.ts";
 import { loadedModules } from "./world/own-modules.ts";
 
@@ -108,22 +108,11 @@ function mayRepeat({ kind, state }: Effect): boolean {
 
 function createHosts({ project: { root }, cwd, env, options: { hookTimeoutMs }, around }: Outside) {
   const hosts = new Map<string, Promise<ModuleHost>>();
-  const open = async (file: string, digest: string) => {
-    const { createModuleHost } = await import("../effects/modules/module-host.ts");
-    const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
-    return createModuleHost({
-      file: resolve(root, file),
-      digest,
-      cwd,
-      env,
-      confine: around.child,
-      ...timing,
-    });
-  };
   return {
     of: async ({ modules = {} }: Actions, type: string): Promise<ModuleHost> => {
       const { file, digest } = own(modules, type)!;
-      const known = hosts.get(`${digest} ${file}`) ?? open(file, digest);
+      const open = () => openHost({ file, digest }, { root, cwd, env, child: around.child, hookTimeoutMs });
+      const known = hosts.get(`${digest} ${file}`) ?? open();
       hosts.set(`${digest} ${file}`, known);
       return await known;
     },

@@ -9,11 +9,10 @@ import type { Flow, Flows } from "../../flow/flow.ts";
 import { escapedInLine, jsonLine } from "../../flow/text/harmless.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../../flow/json.ts";
 import { isRunId } from "../../flow/recorded.ts";
-import { EntryDamaged } from "../../journal/errors.ts";
 import { flowDigest } from "../load.ts";
 import { createRedaction, type Redacted } from "../../tell/redact-run.ts";
 import { timedReplay, type TimedReplay } from "./replay.ts";
-import { damageOf, findRun, flowOf, SLICE, slicesOf, type Damage } from "./runs.ts";
+import { damageOf, findRun, flowOf, SLICE, slicesOf, untilDamage, type Damage } from "./runs.ts";
 
 export type Bundle = {
   readonly v: 1;
@@ -113,17 +112,14 @@ async function flowsIn(
 ): Promise<{ readonly adopted: PreparedFlows; readonly last: number; readonly damage: Damage | null }> {
   const adopted: { [digest: string]: Prepared } = {};
   let last = 0;
-  let met: EntryDamaged | null = null;
-  try {
+  const met = await untilDamage(async () => {
     for await (const slice of slicesOf(journal, row.id))
       for (const { seq, event } of slice) {
         last = seq;
         if (event.type === "run.adopted") adopted[event.flow] = await flowOf(journal, row.id, event.flow);
       }
-  } catch (error) {
-    if (!(error instanceof EntryDamaged) || error.seq <= 1) throw error;
-    met = error;
-  }
+  });
+  if (met !== null && met.seq <= 1) throw met;
   return { adopted, last, damage: damageOf(row, met) };
 }
 

@@ -4,7 +4,7 @@ import { prepare, type Prepared, type PreparedFlows } from "../../engine/schema/
 import { addUsage, EMPTY_STATE } from "../../engine/decide/state.ts";
 import { usageIn } from "../../story/tally.ts";
 import { effectOf } from "../../flow/due.ts";
-import type { Entry } from "../../flow/event.ts";
+import type { Entry, Event } from "../../flow/event.ts";
 import { adoptions } from "../../flow/adopted.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
@@ -126,6 +126,18 @@ export async function particularsOf(journal: Journal, run: string): Promise<Part
   return { ...about, ...(isDamaged && { damaged: true }) };
 }
 
+/** The event that a run began with; null: it cannot be read. A run that is damaged must not hide the others. */
+export async function startOf(journal: Journal, run: string): Promise<Started | null> {
+  const entries = await journal.read(run, 0, 1).catch((error: unknown) => {
+    if (error instanceof RunnerError) return [];
+    throw error;
+  });
+  const first = entries[0]?.event;
+  return first?.type === "run.started" ? first : null;
+}
+
+type Started = Extract<Event, { type: "run.started" }>;
+
 /** How a run stands in a list if what is read of it is damaged, and not only its newest entry. */
 export const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as const;
 
@@ -188,30 +200,29 @@ export type PartlyRecorded = RecordedRun & { readonly damage: Damage | null };
 /** The same as far as it can be read, for looking at it. Throws where nothing can. */
 export async function readPartly(journal: Journal, ref: string): Promise<PartlyRecorded> {
   const row = await findRun(journal, ref);
-  const { entries, damage } = await entriesOf(journal, row.id);
-  return { ...(await withFlows(journal, row, entries)), damage: damageOf(row, damage) };
+  const entries: Entry[] = [];
+  const met = await untilDamage(async () => {
+    for await (const slice of slicesOf(journal, row.id)) entries.push(...slice);
+  });
+  if (met !== null && met.seq <= 1) throw met;
+  return { ...(await withFlows(journal, row, entries)), damage: damageOf(row, met) };
+}
+
+/** The damage at which reading ended; null: it came to its end. */
+export async function untilDamage(read: () => Promise<void>): Promise<EntryDamaged | null> {
+  try {
+    await read();
+    return null;
+  } catch (error) {
+    if (error instanceof EntryDamaged) return error;
+    throw error;
+  }
 }
 
 /** `met`: what reading it came upon. */
 export function damageOf(row: RunRow, met: EntryDamaged | null): Damage | null {
   if (met !== null) return { seq: met.seq, why: met.message };
   return row.damaged === undefined ? null : { seq: null, why: row.damaged };
-}
-
-/** The entries of a run before the first one that is damaged. Throws where that is the first of all. */
-export async function entriesOf(
-  journal: Journal,
-  run: string,
-  afterSeq = 0,
-): Promise<{ readonly entries: readonly Entry[]; readonly damage: EntryDamaged | null }> {
-  const entries: Entry[] = [];
-  try {
-    for await (const slice of slicesOf(journal, run, afterSeq)) entries.push(...slice);
-    return { entries, damage: null };
-  } catch (error) {
-    if (!(error instanceof EntryDamaged) || error.seq <= 1) throw error;
-    return { entries, damage: error };
-  }
 }
 
 export type RecordedRun = {
@@ -260,7 +271,7 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
 const MOST_NAMED = 8;
 
 function standingOf({ owned, damaged }: RunRow, ended: Verdict | null): Pick<RunSummary, "state" | "code"> {
-  if (damaged !== undefined) return { state: "damaged", code: "JOURNAL_UNAVAILABLE" };
+  if (damaged !== undefined) return DAMAGED;
   if (ended?.code === "PAUSED") return { state: "paused", code: null };
   const open = owned ? "running" : "interrupted";
   return { state: ended?.outcome ?? open, code: ended?.code ?? null };
