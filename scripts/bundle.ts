@@ -3,12 +3,13 @@
  * its work does. The tests start what this makes.
  */
 import { build, type ModuleInfo } from "rolldown";
+import { compileEagerly } from "./eager.ts";
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname);
 
 /** Into `dir`: `main.js` is the command, and `bench.js` what `lockstep bench` loads. */
-export function bundle(dir: string, logLevel: "warn" | "silent" = "warn"): Promise<unknown> {
-  return build({
+export async function bundle(dir: string, logLevel: "warn" | "silent" = "warn"): Promise<void> {
+  await build({
     cwd: root,
     input: { main: "src/cli/main.ts", bench: "bench/measure.ts" },
     platform: "node",
@@ -28,6 +29,7 @@ export function bundle(dir: string, logLevel: "warn" | "silent" = "warn"): Promi
     },
     logLevel,
   });
+  compileEagerly(dir);
 }
 
 type Graph = { readonly getModuleInfo: (id: string) => ModuleInfo | null };
@@ -55,18 +57,20 @@ function sharedFiles(graph: Graph): ReadonlyMap<string, string> {
     if (found === undefined) throw new Error(`${name}.ts is not imported on demand any more.`);
     return found;
   };
+  const help = reachable(named("help", commands));
   const imported = (command: string, also: readonly string[]) => {
     const all = new Set(reachable(named(command, commands)));
     for (const name of also) {
       const onDemand = [...all].flatMap((id) => graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []);
       reachable(named(name, onDemand), all);
     }
-    return [...all].filter((id) => id.includes("/src/") && !door.has(id));
+    return [...all].filter((id) => id.includes("/src/") && !door.has(id) && !help.has(id));
   };
   // What nearly all of them load on their way.
-  const checked = new Set(imported("check", ["registry-agent"]));
-  const run = imported("run", ["registry-agent", "trust-lines", "trust-store"]);
-  return new Map(run.map((id) => [id, checked.has(id) ? "load" : "run"]));
+  const loading = ["registry-agent", "toolbox", "gate", "schema"];
+  const run = imported("run", [...loading, "trust-lines", "trust-store"]);
+  const check = imported("check", loading);
+  return new Map([...run.map((id) => [id, "run"] as const), ...check.map((id) => [id, "load"] as const)]);
 }
 
 /**
@@ -90,9 +94,13 @@ function withPlainBuiltins(code: string, isEntry: boolean): string {
   return isEntry ? plain.replace(/^(?!#!)/m, 'import { createRequire } from "node:module";\n') : plain;
 }
 
-/** A package in CommonJS is evaluated when it is first used, not when it is imported: few runs compile a schema. */
+/** A package in CommonJS is read and evaluated when it is first used, not when it is imported: few runs compile a schema. */
 function withLatePackages(code: string): string {
-  let late = code;
+  let late = code.replaceAll(
+    /^import \{ (\w+) as (require_\w+) \} from "(\..*?)";$/gm,
+    (_, exported: string, load: string, file: string) =>
+      `const ${load} = () => process.getBuiltinModule("node:module").createRequire(import.meta.url)("${file}").${exported}();`,
+  );
   for (const [line, name, load] of code.matchAll(/^var (import_\w+) = (require_\w+)\(\);\n/gm))
     late = late.replace(line, "").replaceAll(new RegExp(`\\b${name}\\b`, "g"), `(${load}())`);
   return late;

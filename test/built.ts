@@ -28,7 +28,7 @@ export async function builtCommand(): Promise<string> {
   const own = join(cache, `building-${process.pid}`);
   mkdirSync(own, { recursive: true });
   copyFileSync(join(root, "package.json"), join(own, "package.json"));
-  cpSync(join(root, "templates"), join(own, "templates"), { recursive: true });
+  for (const part of ["templates", "schemas"]) cpSync(join(root, part), join(own, part), { recursive: true });
   await bundle(join(own, "dist/bin"), "silent");
   try {
     renameSync(own, folder);
@@ -39,7 +39,7 @@ export async function builtCommand(): Promise<string> {
   return main;
 }
 
-const PARTS = ["src/**/*.{ts,json}", "bench/*.ts", "templates/**/*.*", "scripts/bundle.ts"];
+const PARTS = ["src/**/*.{ts,json}", "bench/*.ts", "{templates,schemas}/**/*.*", "scripts/{bundle,eager}.ts"];
 
 /** Changes with the content of any source: times and folders may change while a test works beside the sources. */
 function fingerprint(): string {

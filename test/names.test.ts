@@ -7,12 +7,7 @@ import { test } from "node:test";
 const ROOT = join(import.meta.dirname, "..");
 
 /** Names that two files still export. The list only shrinks: rename one of the two, and remove the name here. */
-const STILL_TWICE: readonly string[] = `
-  Asked At Budget Call ClosureAction Entry Judged Loaded Node Origin Part Question REFERENCE Recorded Span
-  Verdict Words at findEntry namesIn show text
-`
-  .trim()
-  .split(/\s+/);
+const STILL_TWICE: readonly string[] = ["Budget", "Call", "Part", "text"];
 
 /** The library's function of this name loads the backend when it is called. */
 const DOORS: readonly string[] = ["createAiSdk"];

@@ -31,6 +31,7 @@ export type Offer =
   | "question"
   | "command"
   | "model"
+  | "backend"
   | "file"
   | "folder"
   | "new";
@@ -262,7 +263,8 @@ function valueOf(flag: Flag, text: string, isLenient: boolean): string | number 
   }
 }
 
-function oneOf(words: readonly string[]): string {
+/** `list, prune or repair` */
+export function oneOf(words: readonly string[]): string {
   return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 

@@ -1,5 +1,5 @@
 /** One call of a command: the line as it was understood, and the screen to answer on. */
-import { parseLine, UsageError, valuesOf, type Flag, type GivenFlags, type Line } from "./args.ts";
+import { oneOf, parseLine, UsageError, valuesOf, type Flag, type GivenFlags, type Line } from "./args.ts";
 import { GLOBAL_FLAGS, type CliCommand, type GlobalFlags } from "./commands.ts";
 import { shellWord } from "../flow/text/harmless.ts";
 import { createScreen, type Screen, type Terminal } from "./screen.ts";
@@ -130,6 +130,11 @@ function requireWords({ name, words: takes }: CliCommand, words: readonly string
   if (surplus !== undefined) throw new UsageError(`${name} takes no argument "${surplus}".`);
   const empty = takes.find(({ is }, place) => (is === "agent" || is === "run") && words[place] === "");
   if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, but "" was given.`);
+  for (const [place, { is }] of takes.entries()) {
+    const word = words[place];
+    if (typeof is !== "string" && word !== undefined && !is.includes(word))
+      throw new UsageError(`${name} takes ${oneOf(is)}, not "${word}".`, { word, candidates: is });
+  }
   const needed = takes.filter(({ optional }) => optional === undefined);
   if (words.length >= needed.length) return;
   const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;

@@ -12,6 +12,8 @@ type Declaration = {
   readonly examples: readonly string[];
   /** What `--json` prints when the command fails, where that is not a plain document. */
   readonly document?: "result" | "findings";
+  /** It looks at no project: the flags that say where one is change nothing. */
+  readonly anywhere?: true;
   /** Agents add flags of their own, so the command reads its line by itself. */
   readonly takesParameters?: true;
 };
@@ -28,6 +30,7 @@ export type Word = {
   readonly optional?: true;
   /** Of the last one there may be several. */
   readonly repeats?: true;
+  /** Words that are listed here are all that it can be. */
   readonly is: Offer;
 };
 
@@ -81,7 +84,7 @@ const MODEL = {
 const BACKEND = {
   name: "backend",
   takes: "ID",
-  offers: ["ai-sdk", "claude-agent", "acp"],
+  offers: "backend",
   reserved: true,
   help: "the backend that runs the model (default: ai-sdk)",
 } as const satisfies Flag;
@@ -196,11 +199,6 @@ const WORKTREE = [
   },
   {
     name: "merge",
-    reserved: true,
-    help: "merge the branch when the run succeeds; --no-merge: keep it unmerged",
-  },
-  {
-    name: "merge",
     is: "yes-no",
     reserved: true,
     help: "merge the branch when the run succeeds; --no-merge: keep it unmerged",
@@ -275,6 +273,8 @@ export const PARTS = [
   "sandbox",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
+/** The files of schemas/, each without its ending. */
+export const SCHEMA_KINDS = ["agent", "steps_registry", "machine", "stage", "script", "config"] as const;
 const OUT = {
   name: "out",
   short: "o",
@@ -418,6 +418,17 @@ const DECLARED = {
     flags: [TRUST_JOURNAL],
     details: [RUN_IDS, "Current work is discarded, completed work is kept, and `resume` continues the run."],
     examples: ["lockstep stop @last"],
+  },
+  note: {
+    summary: "write a note on a run that has ended",
+    words: [RUN, { name: "TEXT", is: "new" }],
+    flags: [TRUST_JOURNAL],
+    details: [
+      RUN_IDS,
+      "The note is recorded in the journal of the run: show, why and logs print it, and `export` takes it along",
+      "(hidden with --redact). It changes nothing else: outcome, times and path of the run stay as they were.",
+    ],
+    examples: ["lockstep note @last 'Released as 1.4.0'", "lockstep note @failed 'The API was down'"],
   },
   continue: {
     summary: "continue a run, even if it was paused",
@@ -753,6 +764,17 @@ const DECLARED = {
     details: ["Creates .agent/NAME/. Existing files are never overwritten."],
     examples: ["lockstep init notes", "lockstep init notes --stages"],
   },
+  schema: {
+    summary: "print the JSON Schema of a kind of file, or list the kinds",
+    words: [{ name: "KIND", optional: true, is: SCHEMA_KINDS }],
+    flags: [],
+    details: [
+      "Editors complete and check files with it: put FILE of the list into the $schema of your file, or save the schema",
+      "beside it. It comes with the installed version and describes what this version reads.",
+    ],
+    examples: ["lockstep schema", "lockstep schema agent > agent.schema.json"],
+    anywhere: true,
+  },
   models: {
     summary: "list the model names, what each stands for, and whether it is available",
     words: [],
@@ -810,6 +832,7 @@ const DECLARED = {
       },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
+    anywhere: true,
   },
   completion: {
     summary: "print a completion script for your shell",
@@ -824,12 +847,14 @@ const DECLARED = {
       "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
     ],
+    anywhere: true,
   },
   help: {
     summary: "show help, for all or for one command",
     words: [{ name: "COMMAND", optional: true, is: "command" }],
     flags: [],
     examples: ["lockstep help run"],
+    anywhere: true,
   },
 } as const satisfies { readonly [name: string]: Declaration };
 
@@ -845,6 +870,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   answer: async () => (await import("./commands/answer.ts")).answerRun,
   pause: async () => (await import("./commands/steer.ts")).pause,
   stop: async () => (await import("./commands/steer.ts")).stop,
+  note: async () => (await import("./commands/note.ts")).writeNote,
   continue: async () => (await import("./commands/steer.ts")).goOn,
   check: async () => (await import("./commands/check.ts")).checkAgents,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,
@@ -866,6 +892,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   trust: async () => (await import("./commands/trust.ts")).trust,
   list: async () => (await import("./commands/list.ts")).listProject,
   init: async () => (await import("./commands/init.ts")).initAgent,
+  schema: async () => (await import("./commands/schema.ts")).printSchema,
   models: async () => (await import("./commands/models.ts")).listModels,
   doctor: async () => (await import("./commands/doctor.ts")).examine,
   salvage: async () => (await import("./commands/salvage.ts")).salvageRuns,

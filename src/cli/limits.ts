@@ -1,7 +1,7 @@
 /** The limits that a line gives: `--max-turns` and its like for the run, `--max` for anything. */
 import type { Reached } from "../flow/event.ts";
 import type { Granted } from "../flow/flow.ts";
-import { grantedBeside } from "../load/agent/spending.ts";
+import { grantedBeside } from "../flow/spending.ts";
 import type { DriveOptions } from "../run/index.ts";
 import {
   NEEDS_MONEY,

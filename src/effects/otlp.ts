@@ -1,4 +1,4 @@
-/** Sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. Nobody waits for it longer than a moment. */
+/** Sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. A run waits for it only for a moment. */
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Attributes, Span } from "../flow/span.ts";

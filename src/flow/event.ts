@@ -198,6 +198,8 @@ export type Event =
       readonly id?: string;
     }
   | { readonly type: "run.ended"; readonly verdict: Verdict }
+  /** A person wrote a note on a run that had ended. Its `run.ended` is recorded once more after it, as it was. */
+  | { readonly type: "run.noted"; readonly text: string }
   /** A query that was stopped before it was answered. It is asked again when the run goes on; what it cost counts. */
   | {
       readonly type: "step.cut";

@@ -1,5 +1,5 @@
 /** JSON Schema as data: which keywords hold schemas, the schemas in a schema, and where a reference within it leads. */
-import { isObject, readPath, type Json, type Path } from "./json.ts";
+import { isObject, own, readPath, type Json, type Path } from "./json.ts";
 import { unescapeSegment } from "./json-pointer.ts";
 
 export const SCHEMA_TYPES: ReadonlySet<Json> = new Set([
@@ -63,6 +63,21 @@ export function parsePointer(text: string): Path | "malformed" | null {
   const pointer = text.startsWith("#") ? text.slice(1) : text;
   if (pointer === "") return text === "" ? null : [];
   return pointer.startsWith("/") ? pointer.slice(1).split("/").map(unescapeSegment) : null;
+}
+
+/** The part of a resolved schema that is about one field; undefined where the schema does not name it. */
+export function fieldSchema(schema: Json, field: Path): Json | undefined {
+  return readPath(
+    schema,
+    field.flatMap((segment) => ["properties", segment]),
+  );
+}
+
+/** The only words that an answer may have in a field, or null when the schema does not list them. */
+export function fieldWords(schema: Json, field: Path): readonly string[] | null {
+  const found = fieldSchema(schema, field);
+  const words = isObject(found) ? (own(found, "enum") ?? [own(found, "const") ?? null]) : undefined;
+  return Array.isArray(words) && words.every((word) => typeof word === "string") ? words : null;
 }
 
 export type Referred = { readonly path: Path; readonly value: Json };

@@ -3,7 +3,7 @@
  * JSON Schema for editors, the reference page and `explain` follow from the declaration. Settings are part of the Flow, so
  * that a run keeps those it began with.
  */
-import type { Module } from "./flow.ts";
+import type { Module, StepKind } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 import type { McpServers } from "./mcp.ts";
 import { flag, group, list, map, number, openGroup, text, type Reads, type Recorded } from "./shape.ts";
@@ -185,6 +185,13 @@ export type Settings = {
 
 /** From the strictest to the freest. */
 export type PermissionMode = "plan" | "default" | "acceptEdits" | "bypassPermissions";
+
+/** What a step of this kind may do when neither it nor the agent says otherwise. */
+export const MODE_BY_KIND: { readonly [kind in StepKind]: PermissionMode } = {
+  work: "acceptEdits",
+  verify: "plan",
+  close: "acceptEdits",
+};
 
 /** The agent file says something about it. */
 type Asked = { readonly asked?: true };

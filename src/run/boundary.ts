@@ -8,9 +8,10 @@ import { childEnv } from "../effects/process/process.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Confinement } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
-import { defined } from "../flow/json.ts";
+import { defined, own } from "../flow/json.ts";
 import { mayUseServer, variablesIn } from "../flow/mcp.ts";
 import type { PermissionMode } from "../flow/settings.ts";
+import { BACKENDS } from "./world/backend-table.ts";
 import { readConfig, type NetworkWish, type SandboxWish } from "./world/config.ts";
 import { decideGround } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
@@ -102,7 +103,7 @@ export async function tryGround(
 ): Promise<Tried> {
   const config = readConfig(env);
   const id = config.defaultBackend ?? "";
-  const backend = { spec: { id }, unconfinable: id === "acp" };
+  const backend = { spec: { id }, unconfinable: own(BACKENDS, id)?.unconfinable === true };
   const { decision, places } = decideGround(
     { flows: [flow], backend, project, cwd, config, granting: true },
     { env, ...defined({ sandbox: wish, network }) },

@@ -20,7 +20,7 @@ import { isTraced } from "./watch/traced.ts";
 import { hearWishes } from "./people/pause-and-stop.ts";
 
 /** A run as its journal has it now: what comes first when it is driven, and what was recorded before. */
-export type Recorded = {
+export type OpenedRecord = {
   readonly handle: RunHandle;
   readonly begin: Drive["begin"];
   readonly past: readonly Entry[];
@@ -30,7 +30,7 @@ export type Recorded = {
 export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
   Omit<Admitted, "config" | "spending" | "said" | "ground"> &
   Omit<Entered, "record" | "warnings"> &
-  Recorded & {
+  OpenedRecord & {
     readonly options: DriveOptions;
     readonly clock: Clock;
     readonly around: StarterContext;

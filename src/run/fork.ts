@@ -8,7 +8,7 @@ import { recordedWith, type State } from "../engine/decide/state.ts";
 import type { Entry, Event, Origin, Reply } from "../flow/event.ts";
 import type { Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
-import { didYouMean } from "../load/text/suggest.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
 import { recallBackend } from "./world/backend.ts";
 import { acceptImported, isImported } from "./trust/foreign-state.ts";

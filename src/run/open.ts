@@ -9,14 +9,15 @@ import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
-import { coerceParameters } from "../load/agent/parameters.ts";
-import { driveRun, type Recorded } from "./drive-run.ts";
+import { coerceParameters } from "../load/parameters.ts";
+import { driveRun, type OpenedRecord } from "./drive-run.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { openJournal } from "./records/journal.ts";
 import { toFailure, type Result } from "./result.ts";
 import { requireTrust, trusting } from "./trust/trust.ts";
 import { chooseBackend } from "./world/backend.ts";
+import { turnToBegin } from "./world/begin-in-turn.ts";
 import { systemClock } from "./world/clock.ts";
 import { readConfig, type UserConfig } from "./world/config.ts";
 import { pinRepository, toRecord, type Pinned } from "./world/github.ts";
@@ -51,6 +52,8 @@ export function runLoaded(
 ): Promise<Result> {
   // What is not awaited here is not held: of a thousand runs that wait for their models, each holds a few frames only.
   return withStack({ agent: loaded.agent }, options, async (stack, known) => {
+    const later = turnToBegin();
+    if (later !== null) await later;
     const { agent, flow, problems } = loaded;
     if (flow === null || hasErrors(problems)) return invalid(loaded);
     known.flow = flow;
@@ -109,7 +112,7 @@ export type Entered = {
   readonly repository: Pinned;
   readonly warnings: readonly string[];
   /** Records that the run begins, or goes on; it is driven from here on. */
-  readonly record: () => Promise<Recorded>;
+  readonly record: () => Promise<OpenedRecord>;
 };
 
 /** Opens a run and drives it as far as it goes. Whatever is opened on the way is closed with the stack. */
@@ -211,7 +214,7 @@ function newRun(
       const place = planned === undefined ? { cwd } : { cwd, worktree: planned.worktree };
       const repository = await pinRepository([flow], place, surroundings(options));
       const entered = { run, ...place, repository };
-      const create = async (): Promise<Recorded> => {
+      const create = async (): Promise<OpenedRecord> => {
         const at = clock.now();
         const { agent } = flow;
         const started = {

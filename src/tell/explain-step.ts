@@ -2,6 +2,7 @@
 import { answersOf, responsesOf } from "./budget.ts";
 import {
   NOT_WRITTEN,
+  originOf,
   promptOf,
   type Explainable,
   type LimitRow,
@@ -13,10 +14,10 @@ import { isObject, own, type Path } from "../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../flow/text/placeholder.ts";
 import { outlineOf, type Edge } from "./outline.ts";
 import type { Problem } from "../flow/problem.ts";
-import { MODE_BY_KIND } from "../load/agent/defaults.ts";
-import { reachFrom } from "../load/rules/graph.ts";
-import { originOf, type Origin, type OriginOf, type Written } from "../load/text/origin.ts";
-import { fieldWords } from "../load/registry/schemas.ts";
+import { MODE_BY_KIND } from "../flow/settings.ts";
+import { reachFrom } from "../flow/graph.ts";
+import type { ValueOrigin, OriginOf, Written } from "../load/index.ts";
+import { fieldWords } from "../flow/json-schema.ts";
 import { readsOf, stageSupplier, type VariableRead, type Supplier } from "../flow/reads.ts";
 
 export type StepExplained = {
@@ -27,7 +28,7 @@ export type StepExplained = {
   readonly kind: Step["kind"];
   readonly by: Step["by"];
   readonly aside: StepId | null;
-  readonly origin: Origin;
+  readonly origin: ValueOrigin;
   /** The shortest way here from the entry; empty: there is none. */
   readonly way: readonly StepId[];
   readonly prompt: PromptExplained | null;
@@ -47,7 +48,10 @@ export type StepExplained = {
   readonly mode: Sourced<string> & { readonly by: "step" | "agent" | "kind" };
   readonly tools: Sourced<readonly string[]> & { readonly offered: readonly string[] };
   readonly guard:
-    | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly ExplainedCheck[] })
+    | (Omit<StepGuard, "checks"> & {
+        readonly origin: ValueOrigin;
+        readonly checks: readonly ExplainedCheck[];
+      })
     | null;
   /** What happens around the conversation of a stage. */
   readonly stage: StageExplained | null;
@@ -88,7 +92,7 @@ export type ContractRow = {
   /** The words of the schema that mean it; null where the schema does not list words. */
   readonly schema: readonly string[] | null;
   readonly allowed: boolean;
-  readonly transition: Origin | null;
+  readonly transition: ValueOrigin | null;
   readonly leads: readonly Edge[];
   readonly mismatches: readonly string[];
 };

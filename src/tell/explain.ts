@@ -2,18 +2,15 @@
 import { budgetOf, type Budget } from "./budget.ts";
 import type { Flow, Limits, Parameter, Prompt, StepId } from "../flow/flow.ts";
 import { handlerOf } from "../flow/handlers.ts";
-import { own, readPath, type Json, type JsonObject } from "../flow/json.ts";
+import { own, sameJson, type Json } from "../flow/json.ts";
 import { outlineOf, type Node } from "./outline.ts";
 import type { Problem } from "../flow/problem.ts";
 import { maxIterationsOf } from "../flow/rules.ts";
-import type { LoadResult } from "../load/index.ts";
-import { AGENT } from "../load/agent/agent-shape.ts";
-import { leavesOf } from "../load/text/record.ts";
-import { originOf, type Origin, type OriginOf } from "../load/text/origin.ts";
-import { effectiveLimits } from "../load/agent/spending.ts";
+import type { LoadResult, OriginOf, SettingValue, ValueOrigin, Written } from "../load/index.ts";
+import { effectiveLimits } from "../flow/spending.ts";
 
 /** A value that holds, and why. */
-export type Sourced<T = Json> = { readonly value: T; readonly origin: Origin };
+export type Sourced<T = Json> = { readonly value: T; readonly origin: ValueOrigin };
 export type LimitRow = Sourced & { readonly key: string };
 
 export type AgentExplained = {
@@ -30,7 +27,7 @@ export type AgentExplained = {
   readonly system: PromptExplained;
   /** Code of the project that takes part. */
   readonly hooks: string | null;
-  readonly parameters: readonly (Parameter & { readonly origin: Origin })[];
+  readonly parameters: readonly (Parameter & { readonly origin: ValueOrigin })[];
   readonly settings: readonly LimitRow[];
   readonly steps: readonly Node[];
   readonly budget: Budget;
@@ -84,15 +81,24 @@ export function agentExplained(
   };
 }
 
-export const NOT_WRITTEN: Origin = { kind: "default" };
+/** The origin of a value that holds, given what was written for it. */
+export function originOf(written: Written | null, value: Json): ValueOrigin {
+  if (written === null || written.origin.kind !== "written") return NOT_WRITTEN;
+  return sameJson(written.value, value) ? written.origin : { ...written.origin, kind: "overruled" };
+}
+
+export const NOT_WRITTEN: ValueOrigin = { kind: "default" };
 
 /** Every setting of agent.json, in the order of its declaration, with the value that holds. */
-function settingsOf(flow: Flow, origin: OriginOf, settings: JsonObject): AgentExplained["settings"] {
+function settingsOf(
+  flow: Flow,
+  origin: OriginOf,
+  settings: readonly SettingValue[],
+): AgentExplained["settings"] {
   const isStages = flow.dialect === "stage";
-  const rows = [...leavesOf(AGENT)].flatMap(({ path, form }): readonly Row[] => {
+  const rows = settings.flatMap(({ path, value }): readonly Row[] => {
     const key = path.join(".");
     if (!key.startsWith("runner.") || ELSEWHERE.test(key) || (isStages && BESIDE_STEPS.test(key))) return [];
-    const value = readPath(settings, path) ?? form.usual ?? null;
     return own(SPREAD, key)?.(flow, value, key) ?? [[key, value]];
   });
   const visits: readonly Row[] = isStages ? [["limits.visits", flow.limits.visits]] : [];
@@ -141,7 +147,7 @@ function limitRows(flow: Flow, origin: OriginOf, ofUser: UserLimits): readonly L
     const said = origin(["limits", name]);
     const isUsers = ofUser.file !== null && value !== said?.value;
     const place = { file: ofUser.file ?? "", line: 1, column: 1, pointer: `/limits/${name}` };
-    const holds: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value);
+    const holds: ValueOrigin = isUsers ? { kind: "written", ...place } : originOf(said, value);
     return { key: [...where, name].join("."), value, origin: holds };
   });
 }

@@ -8,6 +8,7 @@ import type { EffectEvent, Event, Reply } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
 import { begunIn, deedsOf, laneIn, type Moment } from "../story/story.ts";
 import { own, type JsonObject } from "../flow/json.ts";
+import { eventWords } from "./event-words.ts";
 import { toLine, type Level, type LogLine, type LogFacts } from "./log-line.ts";
 import { registryLines } from "./log-registry.ts";
 
@@ -46,6 +47,8 @@ function* tellAll(moment: Moment): Generator<LogFacts> {
   if (event.type === "run.left")
     yield ["warn", `Did not stop in time: ${event.still.join(", ")}`, { visits: event.still }];
   if (isEffect(event)) yield effect(event);
+  const words = eventWords(event);
+  if (words?.lasting) yield ["info", `[${words.title}] ${words.text}`];
   if (event.type === "run.ended") yield ended(event, after);
 }
 

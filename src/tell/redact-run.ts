@@ -13,6 +13,7 @@ import { judgedIn, type Entry, type Event, type Reply } from "../flow/event.ts";
 import type { Flow, Move, Step } from "../flow/flow.ts";
 import { isObject, sameJson, type Json, type JsonObject } from "../flow/json.ts";
 import { partsOf } from "../flow/rules.ts";
+import { TEXTS_OF } from "./event-words.ts";
 
 export type Redacted = {
   readonly entries: readonly Entry[];
@@ -187,26 +188,15 @@ function reworded(event: Event, is: State, hide: Hide, open: Open): Event {
     }
     case "step.told":
       return event.answer === null ? event : { ...event, answer: word(event.answer) };
-    case "step.suspended":
-      return { ...event, why: word(event.why) };
     case "run.ended": {
       const verdict = decidedEnd(is);
       return verdict === null ? event : { ...event, verdict };
     }
-    case "effect.intended":
-    case "effect.held":
-    case "effect.applied":
-    case "effect.failed":
-      return { ...event, detail: word(event.detail) };
-    case "run.paused":
-    case "run.stopped":
-    case "run.limited":
-    case "step.warned":
-    case "run.adopted":
-    case "step.waited":
-    case "run.left":
-    case "step.cut":
-      return event;
+    default: {
+      const texts: readonly string[] = TEXTS_OF[event.type];
+      const said: { readonly [name: string]: unknown } = event;
+      return { ...event, ...Object.fromEntries(texts.map((name) => [name, word(said[name] as string)])) };
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import type { StepCommand, Entry, Led } from "../flow/event.ts";
 import type { Guard, Label, Step, StepId } from "../flow/flow.ts";
 import type { Verdict } from "../flow/verdict.ts";
 import { own } from "../flow/json.ts";
-import { didYouMean } from "../load/text/suggest.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
 import { composer } from "../prompts/compose.ts";
 import { momentOf, toldOf, type WhyTold, type WhyMoment } from "./why-moment.ts";
 import { traceOf, visitIn, type Trace, type Visit } from "../story/visits.ts";

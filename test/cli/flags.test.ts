@@ -268,3 +268,32 @@ test("the help of bench names every part that can be measured", () => {
   const part = commandNamed("bench").flags.find(({ name }) => name === "part");
   for (const name of measured) assert.match(part?.help ?? "", new RegExp(`\\b${name}\\b`));
 });
+
+test("no command has two flags of one name", () => {
+  for (const { name, flags } of COMMANDS) {
+    const names = [...GLOBAL_FLAGS, ...flags].map((flag) => flag.name);
+    assert.deepEqual(
+      names.filter((flag, place) => names.indexOf(flag) !== place),
+      [],
+      name,
+    );
+  }
+});
+
+test("a word of a closed list is refused with the words that can stand there", () => {
+  const closed = COMMANDS.flatMap((command) =>
+    command.words.flatMap(({ is }, place) => (typeof is === "string" ? [] : [{ command, place, is }])),
+  );
+  assert.ok(closed.length >= 3);
+  for (const { command, place, is } of closed) {
+    const line = (word: string) => [command.name, ...command.words.slice(0, place).map(() => "x"), word];
+    const call = (argv: readonly string[]) =>
+      createCall(command, argv, host, lineOf(command, argv), () => {});
+    for (const word of is) assert.doesNotThrow(() => call(line(word)), `${command.name} ${word}`);
+    assert.throws(
+      () => call(line(`${is[0]}x`)),
+      (error: UsageError) => error.near?.candidates === is && error.message.includes(`takes ${is[0]}`),
+      command.name,
+    );
+  }
+});

@@ -1,10 +1,16 @@
+/** What loading a machine of stages finds and makes of it; the long tables are in `stage-rows/`. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Step } from "../../src/flow/flow.ts";
-import { CODES } from "../../src/load/rules/codes.ts";
+import { CODES } from "../../src/load/codes.ts";
 import { printed } from "./documents.ts";
-import { BUILD, FOLDER, loadStages, PLAN, stageTree, told, type StageChanges } from "./stage-world.ts";
+import { FOLDER, loadStages, stageTree, told, type StageChanges } from "./stage-world.ts";
+import { AROUND, CHECK, forked, inputs, plan } from "./stage-rows/row.ts";
+import { FIELD_ROWS } from "./stage-rows/fields.ts";
+import { PLACEHOLDERS } from "./stage-rows/placeholders.ts";
+import { WAYS } from "./stage-rows/ways.ts";
+import { MACHINES } from "./stage-rows/machines.ts";
 
 const problemsOf = (changes: StageChanges) => loadStages(stageTree(changes)).problems;
 const stepOf = (changes: StageChanges, id = "plan"): Step => loadStages(stageTree(changes)).flow!.steps[id]!;
@@ -63,16 +69,6 @@ test("the good machine has no findings", () => {
   assert.deepEqual(loadStages(stageTree()).problems, []);
 });
 
-/** A change to the good machine, and the findings it brings: exactly these. */
-type Row = readonly [name: string, changes: StageChanges, findings: readonly string[]];
-
-const plan = (pointer: string, code: string, severity = "error") =>
-  `${severity} ${code} stages/plan.md ${pointer}`.trimEnd();
-const onPlan = (name: string, fields: object, code: string, pointer: string): Row => [
-  name,
-  { plan: { ...fields } },
-  [plan(pointer, code)],
-];
 const FIELDS = [
   "id",
   "name",
@@ -82,250 +78,6 @@ const FIELDS = [
   "retryPolicy",
   "turnCap",
   "resolutionPolicy",
-];
-
-/** Code that may lead anywhere, so that nothing is proved about the ways. */
-const NEXT_HOOK: StageChanges = { "hooks.mjs": "export default { plan: { next() {} } }" };
-
-const FIELD_ROWS: readonly Row[] = [
-  // id
-  [
-    "id: not kebab-case",
-    { review: { id: "JoinReview" }, build: { next: "JoinReview" } },
-    ["error StageIdInvalid stages/review.md /id"],
-  ],
-  [
-    "id: a number",
-    { review: { id: 7 }, build: { next: "review" } },
-    ["error StageIdInvalid stages/review.md /id"],
-  ],
-  [
-    "id: a name of the machinery",
-    { review: { id: "constructor" }, build: { next: "review" } },
-    ["error StageIdInvalid stages/review.md /id"],
-  ],
-  [
-    "id: the word for the end",
-    { review: { id: "end" }, build: { next: "end" }, ...NEXT_HOOK },
-    ["error StageIdInvalid stages/review.md /id"],
-  ],
-  ["id: used twice", { other: { id: "review" } }, ["error StageDefinitionInvalid stages/review.md /id"]],
-  // name
-  onPlan("name: empty", { name: "" }, "StageFieldMissing", "/name"),
-  onPlan("name: blank", { name: "  " }, "StageFieldMissing", "/name"),
-  onPlan("name: a list", { name: ["Plan"] }, "StageFieldType", "/name"),
-  // allowedTools
-  ["allowedTools: none", { plan: { allowedTools: [] } }, []],
-  [
-    "allowedTools: a tool of an MCP server",
-    {
-      plan: { allowedTools: ["mcp__docs__search"] },
-      machine: { entry: "plan", mcpServers: { docs: { command: "docs-server" } } },
-    },
-    [],
-  ],
-  onPlan(
-    "allowedTools: a tool of a server that nobody declared",
-    { allowedTools: ["mcp__docs__search"] },
-    "StageToolUnknown",
-    "/allowedTools/0",
-  ),
-  [
-    "allowedTools: all tools of a server",
-    {
-      plan: { allowedTools: ["mcp__docs__*"] },
-      machine: { entry: "plan", mcpServers: { docs: { command: "docs-server" } } },
-    },
-    [plan("/allowedTools/0", "StageToolUnknown")],
-  ],
-  [
-    "allowedTools: the tool of GitHub without GitHub",
-    {
-      plan: { allowedTools: ["mcp__github__github_read"] },
-      "agent.json": JSON.stringify({ runner: { integrations: { github: { enabled: false } } } }),
-    },
-    [plan("/allowedTools/0", "GITHUB-TOOL-OFF")],
-  ],
-  ["allowedTools: the tool of GitHub", { plan: { allowedTools: ["mcp__github__github_read"] } }, []],
-  [
-    "mcpServers: declared twice, and not used",
-    {
-      machine: { entry: "plan", mcpServers: { docs: { command: "docs-server" } } },
-      "agent.json": JSON.stringify({ runner: { mcpServers: { docs: { url: "https://x.test/" } } } }),
-    },
-    [
-      "warning MCP-UNUSED agent.json /runner/mcpServers/docs",
-      "error MCP-NAME machine.yaml /mcpServers/docs",
-      "warning MCP-UNUSED machine.yaml /mcpServers/docs",
-    ],
-  ],
-  onPlan("allowedTools: a word", { allowedTools: "Read" }, "StageFieldType", "/allowedTools"),
-  onPlan(
-    "allowedTools: a number in the list",
-    { allowedTools: ["Read", 3] },
-    "StageFieldType",
-    "/allowedTools/1",
-  ),
-  onPlan(
-    "allowedTools: an unknown tool",
-    { allowedTools: ["Read", "read"] },
-    "StageToolUnknown",
-    "/allowedTools/1",
-  ),
-  onPlan(
-    "allowedTools: a tool that only coding agents have",
-    { allowedTools: ["Read", "WebSearch"] },
-    "StageToolUnknown",
-    "/allowedTools/1",
-  ),
-  ["a very long body", { plan: { body: "x".repeat(1_000_001) } }, [plan("", "PROMPT-SIZE", "warning")]],
-  onPlan("allowedTools: a pattern", { allowedTools: ["*"] }, "StageToolUnknown", "/allowedTools/0"),
-  onPlan(
-    "allowedTools: its own completion tool",
-    { allowedTools: ["submit_plan"] },
-    "StageToolUnknown",
-    "/allowedTools/0",
-  ),
-  [
-    "allowedTools: a tool that the agent may not use",
-    { "agent.json": '{"runner":{"boundaries":{"allowedTools":["Read","Write","Bash(git status:*)"]}}}' },
-    [
-      "error StageToolUnknown stages/plan.md /allowedTools/1",
-      "error StageToolUnknown stages/review.md /allowedTools/1",
-    ],
-  ],
-  // completionTool
-  onPlan(
-    "completionTool: the name of a tool",
-    { completionTool: "Read" },
-    "CompletionToolReserved",
-    "/completionTool",
-  ),
-  onPlan(
-    "completionTool: the name of an MCP tool",
-    { completionTool: "mcp__a__b" },
-    "CompletionToolReserved",
-    "/completionTool",
-  ),
-  onPlan("completionTool: two words", { completionTool: "submit plan" }, "StageFieldType", "/completionTool"),
-  ["completionTool: the same in two stages", { plan: { completionTool: "submit_build" } }, []],
-  // completionSchema
-  onPlan(
-    "completionSchema: a word",
-    { completionSchema: "object" },
-    "StageCompletionSchemaInvalid",
-    "/completionSchema",
-  ),
-  [
-    "completionSchema: of no object",
-    { plan: { completionSchema: { type: "string" } } },
-    [
-      "error StageCtxUnresolved stages/build.md /body#upstream[0].parsed.summary",
-      plan("/completionSchema", "StageCompletionSchemaInvalid"),
-    ],
-  ],
-  onPlan(
-    "completionSchema: without a type",
-    { completionSchema: {} },
-    "StageCompletionSchemaInvalid",
-    "/completionSchema",
-  ),
-  onPlan(
-    "completionSchema: of another draft",
-    {
-      completionSchema: {
-        ...(PLAN.completionSchema as object),
-        $schema: "http://json-schema.org/draft-04/schema#",
-      },
-    },
-    "StageCompletionSchemaInvalid",
-    "/completionSchema",
-  ),
-  [
-    "completionSchema: of draft-07",
-    {
-      plan: {
-        completionSchema: {
-          ...(PLAN.completionSchema as object),
-          $schema: "http://json-schema.org/draft-07/schema#",
-        },
-      },
-    },
-    [],
-  ],
-  // retryPolicy
-  onPlan("retryPolicy: a number", { retryPolicy: 3 }, "StageRetryPolicyInvalid", "/retryPolicy"),
-  onPlan(
-    "retryPolicy: no attempts",
-    { retryPolicy: { maxAttempts: 0, backoff: "none" } },
-    "StageRetryPolicyInvalid",
-    "/retryPolicy/maxAttempts",
-  ),
-  onPlan(
-    "retryPolicy: half an attempt",
-    { retryPolicy: { maxAttempts: 1.5, backoff: "none" } },
-    "StageRetryPolicyInvalid",
-    "/retryPolicy/maxAttempts",
-  ),
-  onPlan(
-    "retryPolicy: unknown backoff",
-    { retryPolicy: { maxAttempts: 1, backoff: "fibonacci" } },
-    "StageRetryPolicyInvalid",
-    "/retryPolicy/backoff",
-  ),
-  onPlan(
-    "retryPolicy: without backoff",
-    { retryPolicy: { maxAttempts: 1 } },
-    "StageRetryPolicyInvalid",
-    "/retryPolicy/backoff",
-  ),
-  // turnCap
-  onPlan("turnCap: none", { turnCap: 0 }, "StageTurnCapTooLow", "/turnCap"),
-  onPlan("turnCap: a fraction", { turnCap: 1.5 }, "StageTurnCapTooLow", "/turnCap"),
-  onPlan("turnCap: no number", { turnCap: Number.NaN }, "StageTurnCapTooLow", "/turnCap"),
-  onPlan("turnCap: without limit", { turnCap: Number.POSITIVE_INFINITY }, "StageTurnCapTooLow", "/turnCap"),
-  onPlan("turnCap: a word", { turnCap: "20" }, "StageTurnCapTooLow", "/turnCap"),
-  // limits
-  onPlan("limits: a soft one above", { limits: { turns: 3, soft: 2 } }, "LIMIT-INVALID", "/limits/soft"),
-  onPlan("limits: none", { limits: { turns: 0 } }, "StageFieldType", "/limits/turns"),
-  // resolutionPolicy
-  ...["retry-later", "fail", "skip", "ask"].map((policy): Row => [
-    `resolutionPolicy: ${policy}`,
-    { plan: { resolutionPolicy: policy } },
-    [],
-  ]),
-  onPlan(
-    "resolutionPolicy: unknown",
-    { resolutionPolicy: "later" },
-    "StageResolutionPolicyInvalid",
-    "/resolutionPolicy",
-  ),
-  // description, inputsSchema, tags
-  ["description: a text", { plan: { description: "Plans." } }, []],
-  onPlan("description: a list", { description: ["Plans."] }, "StageFieldType", "/description"),
-  ["inputsSchema: a schema", { build: { inputsSchema: { type: "object", required: ["parsed"] } } }, []],
-  onPlan("inputsSchema: a word", { inputsSchema: "any" }, "StageInputsInvalid", "/inputsSchema"),
-  onPlan(
-    "inputsSchema: of another draft",
-    { inputsSchema: { $schema: "x" } },
-    "StageInputsInvalid",
-    "/inputsSchema",
-  ),
-  ["tags: words", { plan: { tags: ["a", "b"] } }, []],
-  onPlan("tags: a word", { tags: "a" }, "StageFieldType", "/tags"),
-  onPlan("tags: a number among them", { tags: ["a", 1] }, "StageFieldType", "/tags/1"),
-  // anything else
-  ["another key is the author's own", { plan: { owner: "me", model: "opus", meta: { a: [1] } } }, []],
-  [
-    "a near miss is told",
-    { plan: { turncap: 3, allowed_tools: [] } },
-    [plan("/turncap", "UNKNOWN-KEY", "warning"), plan("/allowed_tools", "UNKNOWN-KEY", "warning")],
-  ],
-  [
-    "a near miss of a required key is one error",
-    { plan: { turnCap: undefined, turn_cap: 3 } },
-    [plan("/turn_cap", "UNKNOWN-KEY")],
-  ],
 ];
 
 for (const field of FIELDS.slice(1)) {
@@ -355,7 +107,6 @@ for (const [name, changes, findings] of FIELD_ROWS) {
 }
 
 // The container.
-
 const front = (
   more = "",
 ) => `id: plan\nname: Plan\nallowedTools: []\ncompletionTool: done\ncompletionSchema: { type: object }
@@ -473,243 +224,6 @@ test("all problems of all files come at once, by file and then by field", () => 
   ]);
 });
 
-// Placeholders.
-
-const inputs = {
-  type: "object",
-  required: ["task", "label"],
-  properties: {
-    task: { type: "string" },
-    label: { type: "object", required: ["text"], properties: { text: { type: "string" } } },
-    branch: { type: "string", default: "main" },
-    note: { type: "string" },
-    issue: {
-      type: "object",
-      required: ["title"],
-      properties: { title: { type: "string" }, body: { type: "string" } },
-    },
-  },
-};
-const body = (text: string, more: StageChanges = {}): StageChanges => ({ plan: { body: text }, ...more });
-const declared = { machine: { entry: "plan", inputs } };
-const after = (text: string, fields: object = {}): StageChanges => ({ build: { body: text, ...fields } });
-const build = (pointer: string, code: string, severity = "error") =>
-  `${severity} ${code} stages/build.md ${pointer}`;
-
-const CHECK = { type: "command", command: "test -f ready", successWhen: "exitCode:0" };
-/** plan, then a and b side by side, then review. `b` has the payload of build. */
-const forked: StageChanges = {
-  plan: { next: { parallel: ["a", "b"], join: "review" } },
-  a: { id: "a" },
-  b: { id: "b", completionSchema: BUILD.completionSchema },
-  build: undefined,
-};
-
-const PLACEHOLDERS: readonly Row[] = [
-  ["ctx.<field> without declared inputs", body("{{ctx.task}} {{ ctx.a.b[2].c-d }} ${ctx.x}"), []],
-  ["ctx.<field> that is declared", body("{{ctx.task}} {{ctx.branch}} ${ctx.label.text}", declared), []],
-  [
-    "ctx.<field> that is not declared",
-    body("{{ctx.tusk}}", declared),
-    [plan("/body#tusk", "StageCtxUnresolved")],
-  ],
-  [
-    "ctx.<field> that is not declared, in the other form",
-    body("${ctx.tusk}", declared),
-    [plan("/body#tusk", "StageCtxUnresolved")],
-  ],
-  [
-    "ctx.<field> that hooks may write",
-    body("{{ctx.tusk}}", { ...declared, "hooks.mjs": "export default {}" }),
-    [],
-  ],
-  [
-    "ctx.<field> that may be given beside the inputs",
-    body("{{ctx.tusk}}", { machine: { entry: "plan", inputs: { ...inputs, additionalProperties: true } } }),
-    [],
-  ],
-  [
-    "ctx.<field> that need not be given",
-    body("{{ctx.note}}", declared),
-    [plan("/body#note", "StageCtxUnresolved", "warning")],
-  ],
-  [
-    "ctx.<field>.<member> that need not be given",
-    body("{{ctx.issue.body}}", declared),
-    [plan("/body#issue.body", "StageCtxUnresolved", "warning")],
-  ],
-  [
-    "ctx.<field>.<member> of a text",
-    body("{{ctx.task.length}}", declared),
-    [plan("/body#task.length", "StageCtxUnresolved")],
-  ],
-  [
-    "ctx.workflowRunId and ctx.stageExecutionId",
-    body("{{ctx.workflowRunId}} {{ctx.stageExecutionId}}", declared),
-    [],
-  ],
-  [
-    "a member of ctx.workflowRunId",
-    body("{{ctx.workflowRunId.x}}"),
-    [plan("/body#workflowRunId.x", "StageCtxUnresolved")],
-  ],
-  ["stage.id and stage.name", body("{{stage.id}} {{ stage.name }}", declared), []],
-  ["stage.<other>", body("{{stage.turnCap}}"), [plan("/body#stage.turnCap", "StageCtxUnresolved")]],
-  ["ctx.attempts", body("{{ctx.attempts[0].turns}}"), [plan("/body#attempts[0].turns", "StageCtxForbidden")]],
-  ["ctx.host", body("${ctx.host.run}"), [plan("/body#host.run", "StageCtxForbidden")]],
-  ["env.<name>", body("{{env.FOO}}"), [plan("/body#{{env.FOO}}", "STAGE-PLACEHOLDER", "warning")]],
-  [
-    "env.<name> in the other form",
-    body("${env.FOO}"),
-    [plan("/body#${env.FOO}", "STAGE-PLACEHOLDER", "warning")],
-  ],
-  [
-    "another root",
-    body("{{task}} {{ctx}}"),
-    [
-      plan("/body#{{task}}", "STAGE-PLACEHOLDER", "warning"),
-      plan("/body#{{ctx}}", "STAGE-PLACEHOLDER", "warning"),
-    ],
-  ],
-  ["a variable of a shell", body("echo ${HOME} $x {x}"), []],
-  [
-    "an input without ctx",
-    body("${task} {{ctx.task}}", declared),
-    [plan("/body#${task}", "STAGE-PLACEHOLDER", "warning")],
-  ],
-  ["an escape", body("\\{{ctx.attempts}} \\${ctx.host} \\{{env.X}}"), []],
-  [
-    "the same one twice is told once",
-    body("{{stage.x}} {{stage.x}}"),
-    [plan("/body#stage.x", "StageCtxUnresolved")],
-  ],
-  [
-    "ctx.upstream on the first stage",
-    body("{{ctx.upstream[0].parsed}}"),
-    [plan("/body#upstream[0].parsed", "StageCtxUnresolved")],
-  ],
-  ["ctx.upstream as a whole", body("{{ctx.upstream}}"), []],
-  [
-    "ctx.upstream after a stage",
-    after("{{ctx.upstream[0].parsed.summary}} {{ctx.upstream[0].verdict}} {{ctx.upstream[0]}}"),
-    [],
-  ],
-  [
-    "ctx.upstream beyond the stages before",
-    after("{{ctx.upstream[1].parsed}}"),
-    [build("/body#upstream[1].parsed", "StageCtxUnresolved")],
-  ],
-  [
-    "a member of the list ctx.upstream",
-    after("{{ctx.upstream.parsed}}"),
-    [build("/body#upstream.parsed", "StageCtxUnresolved")],
-  ],
-  [
-    "a member of the list ctx.upstream that ends with a number",
-    after("{{ctx.upstream.x1}}"),
-    [build("/body#upstream.x1", "StageCtxUnresolved")],
-  ],
-  [
-    "a field that no result has",
-    after("{{ctx.upstream[0].transcript}}"),
-    [build("/body#upstream[0].transcript", "StageCtxUnresolved")],
-  ],
-  [
-    "a payload field that need not be there",
-    after("{{ctx.upstream[0].parsed.note}}"),
-    [build("/body#upstream[0].parsed.note", "StageCtxUnresolved", "warning")],
-  ],
-  [
-    "an element that need not be there",
-    after("{{ctx.upstream[0].parsed.steps[0]}}"),
-    [build("/body#upstream[0].parsed.steps[0]", "StageCtxUnresolved", "warning")],
-  ],
-  [
-    "a payload field that is not named",
-    after("{{ctx.upstream[0].parsed.summry}}"),
-    [build("/body#upstream[0].parsed.summry", "StageCtxUnresolved", "warning")],
-  ],
-  [
-    "a payload field that is excluded",
-    { review: { body: "{{ctx.upstream[0].parsed.red}}" } },
-    ["error StageCtxUnresolved stages/review.md /body#upstream[0].parsed.red"],
-  ],
-  [
-    "an output that is declared",
-    {
-      plan: { output: { s: "parsed.summary" } },
-      ...after("{{ctx.upstream[0].output.s}} {{ctx.upstream[0].output}}"),
-    },
-    [],
-  ],
-  [
-    "an output that nobody leaves",
-    after("{{ctx.upstream[0].output.s}}"),
-    [build("/body#upstream[0].output.s", "StageCtxUnresolved")],
-  ],
-  [
-    "an output that hooks may leave",
-    { ...after("{{ctx.upstream[0].output.s}}"), "hooks.mjs": "export default {}" },
-    [],
-  ],
-  [
-    "ctx.upstream of a join, in the order of the siblings",
-    {
-      ...forked,
-      review: { body: "{{ctx.upstream[0].parsed.summary}} {{ctx.upstream[1].parsed.green}}", next: "end" },
-    },
-    [],
-  ],
-  [
-    "ctx.upstream of a join, beyond its siblings",
-    { ...forked, review: { body: "{{ctx.upstream[2].parsed}}" } },
-    ["error StageCtxUnresolved stages/review.md /body#upstream[2].parsed"],
-  ],
-  [
-    "ctx.upstream on a sibling",
-    { ...forked, a: { body: "{{ctx.upstream[0].parsed.summary}}" } },
-    ["error StageCtxUnresolved stages/a.md /body#upstream[0].parsed.summary"],
-  ],
-  [
-    "a payload that one of two stages before does not have",
-    {
-      plan: { next: { switch: "parsed.summary", cases: { easy: "review", default: "build" } } },
-      review: { body: "{{ctx.upstream[0].parsed.summary}}" },
-    },
-    ["warning StageCtxUnresolved stages/review.md /body#upstream[0].parsed.summary"],
-  ],
-  [
-    "the payload of a stage that may have failed",
-    { build: { onFail: "mend" }, mend: { id: "mend", body: "{{ctx.upstream[0].parsed.green}}" } },
-    ["warning StageCtxUnresolved stages/mend.md /body#upstream[0].parsed.green"],
-  ],
-  [
-    "the verdict of a stage that may have failed",
-    {
-      build: { onFail: "mend" },
-      mend: { id: "mend", body: "{{ctx.upstream[0].verdict}} {{ctx.upstream[0].reason}}" },
-    },
-    [],
-  ],
-  [
-    "the payload of a stage that its gate may skip",
-    {
-      machine: { entry: "plan", checks: { ready: CHECK } },
-      plan: { gate: "ready", resolutionPolicy: "skip" },
-    },
-    ["warning StageCtxUnresolved stages/build.md /body#upstream[0].parsed.summary"],
-  ],
-  [
-    "the payload of a sibling in an independent group",
-    {
-      ...forked,
-      plan: { next: { parallel: ["a", "b"], join: "review", policy: "independent" } },
-      review: { body: "{{ctx.upstream[0].parsed.summary}}" },
-    },
-    ["warning StageCtxUnresolved stages/review.md /body#upstream[0].parsed.summary"],
-  ],
-];
-
 for (const [name, changes, findings] of PLACEHOLDERS) {
   test(`placeholder ${name}`, () => {
     assert.deepEqual(problemsOf(changes).map(told), findings);
@@ -717,7 +231,6 @@ for (const [name, changes, findings] of PLACEHOLDERS) {
 }
 
 // Ways.
-
 const NEXT: readonly (readonly [name: string, next: unknown, move: unknown, machine?: object])[] = [
   ["absent", undefined, { kind: "end", outcome: "completed" }],
   ["end", "end", { kind: "end", outcome: "completed" }],
@@ -771,15 +284,6 @@ const NEXT: readonly (readonly [name: string, next: unknown, move: unknown, mach
     { joinRule: "declared" },
   ],
 ];
-/** Stages that nobody need lead to, since code may. */
-const AROUND: StageChanges = {
-  ...NEXT_HOOK,
-  build: undefined,
-  review: undefined,
-  a: { id: "a" },
-  b: { id: "b" },
-  c: { id: "c" },
-};
 
 for (const [name, next, move, machine] of NEXT) {
   test(`next: ${name}`, () => {
@@ -791,170 +295,6 @@ for (const [name, next, move, machine] of NEXT) {
     assert.deepEqual([ok, skip], [move, move]);
   });
 }
-
-const badNext = (name: string, next: unknown, ...found: readonly string[]): Row => [
-  name,
-  { ...AROUND, plan: { next } },
-  found,
-];
-const WAYS: readonly Row[] = [
-  badNext("to an unknown stage", "d", plan("/next", "StageTargetUnknown")),
-  badNext("a number", 3, plan("/next", "StageDefinitionInvalid")),
-  badNext("none of the forms", { then: "a" }, plan("/next", "StageDefinitionInvalid")),
-  badNext("an unknown sibling", { parallel: ["a", "d"] }, plan("/next/parallel/1", "StageTargetUnknown")),
-  badNext("one sibling", { parallel: ["a"] }, plan("/next/parallel", "InvalidParallelPlan")),
-  badNext("no sibling", { parallel: [] }, plan("/next/parallel", "InvalidParallelPlan")),
-  badNext(
-    "a sibling twice",
-    { parallel: ["a", "a"] },
-    plan("/next/parallel", "InvalidParallelPlan"),
-    plan("/next/parallel/1", "StageDefinitionInvalid"),
-  ),
-  badNext(
-    "a join among the siblings",
-    { parallel: ["a", "b"], join: "b" },
-    plan("/next/join", "StageDefinitionInvalid"),
-  ),
-  badNext("an unknown join", { parallel: ["a", "b"], join: "d" }, plan("/next/join", "StageJoinDangling")),
-  badNext(
-    "a join at the end",
-    { parallel: ["a", "b"], join: "end" },
-    plan("/next/join", "StageJoinDangling"),
-  ),
-  badNext(
-    "an unknown policy",
-    { parallel: ["a", "b"], policy: "lazy" },
-    plan("/next/policy", "StageDefinitionInvalid"),
-  ),
-  badNext(
-    "a misspelled key",
-    { parallel: ["a", "b"], jion: "c" },
-    plan("/next/jion", "UNKNOWN-KEY", "warning"),
-  ),
-  badNext(
-    "a join that is not listed",
-    { execution: "parallel", nextStages: ["a", "b"], join: "c" },
-    plan("/next/join", "StageJoinDangling"),
-  ),
-  badNext(
-    "only the join beside one stage",
-    { execution: "parallel", nextStages: ["a", "c"], join: "c" },
-    plan("/next/nextStages", "InvalidParallelPlan"),
-  ),
-  badNext(
-    "several stages one after the other",
-    { execution: "sequential", nextStages: ["a", "b"] },
-    plan("/next/nextStages", "StageDefinitionInvalid"),
-  ),
-  badNext(
-    "a join without anything side by side",
-    { execution: "sequential", nextStages: ["a"], join: "b" },
-    plan("/next/join", "StageDefinitionInvalid"),
-  ),
-  badNext(
-    "a NextResult without execution",
-    { nextStages: ["a"] },
-    plan("/next/execution", "StageDefinitionInvalid"),
-  ),
-  badNext(
-    "a switch on nothing",
-    { switch: "a b", cases: { x: "a" } },
-    plan("/next/switch", "StageDefinitionInvalid"),
-  ),
-  badNext(
-    "a switch beside the result",
-    { switch: "approved", cases: { x: "a" } },
-    plan("/next/switch", "StageDefinitionInvalid"),
-  ),
-  badNext(
-    "a switch without cases",
-    { switch: "parsed.summary" },
-    plan("/next/cases", "StageDefinitionInvalid"),
-    plan("/next/cases", "TRANS-DEFAULT", "warning"),
-  ),
-  badNext(
-    "a switch with empty cases",
-    { switch: "parsed.summary", cases: {} },
-    plan("/next/cases", "StageDefinitionInvalid"),
-    plan("/next/cases", "TRANS-DEFAULT", "warning"),
-  ),
-  badNext(
-    "a case to an unknown stage",
-    { switch: "parsed.summary", cases: { x: "d", default: "a" } },
-    plan("/next/cases/x", "StageTargetUnknown"),
-  ),
-  badNext(
-    "a switch without default",
-    { switch: "parsed.summary", cases: { x: "a" } },
-    plan("/next/cases", "TRANS-DEFAULT", "warning"),
-  ),
-  badNext(
-    "a switch on a field that is not named",
-    { switch: "parsed.sumary", cases: { x: "a", default: "b" } },
-    plan("/next/switch", "GATE-FIELD", "warning"),
-  ),
-  [
-    "a switch on a value that the schema does not allow",
-    {
-      build: { next: { switch: "parsed.green", cases: { true: "review", yes: "review", default: "plan" } } },
-    },
-    [build("/next/cases/yes", "TRANS-UNUSED", "warning")],
-  ],
-  ["onFail to a stage", { build: { onFail: "mend" }, mend: { id: "mend" } }, []],
-  ["onFail to an unknown stage", { build: { onFail: "mend" } }, [build("/onFail", "StageTargetUnknown")]],
-  ["onFail to the end", { build: { onFail: "end" } }, [build("/onFail", "StageTargetUnknown")]],
-  [
-    "onFail to where next leads",
-    { plan: { onFail: "build" } },
-    [
-      plan("/onFail", "STAGE-CAP-SUCCESS", "warning"),
-      "warning StageCtxUnresolved stages/build.md /body#upstream[0].parsed.summary",
-    ].toReversed(),
-  ],
-  [
-    "a sibling that leads on",
-    { ...forked, a: { next: "review" } },
-    ["error StageDefinitionInvalid stages/a.md /next"],
-  ],
-  [
-    "a sibling that fans out",
-    { ...forked, a: { next: { parallel: ["c", "d"] } }, c: { id: "c" }, d: { id: "d" } },
-    ["error StageDefinitionInvalid stages/a.md /next"],
-  ],
-  [
-    "a sibling whose failure leads to a terminal stage",
-    { ...forked, a: { onFail: "mend" }, mend: { id: "mend" } },
-    [],
-  ],
-  [
-    "a sibling whose failure leads on",
-    { ...forked, a: { onFail: "mend" }, mend: { id: "mend", next: "review" } },
-    ["error StageDefinitionInvalid stages/a.md /onFail"],
-  ],
-  [
-    "a stage that nothing leads to",
-    { lost: { id: "lost" } },
-    ["warning FLOW-UNREACHABLE stages/lost.md /id"],
-  ],
-  ["a stage that code may lead to", { lost: { id: "lost" }, ...NEXT_HOOK }, []],
-  ["a circle without a way out", { review: { next: "plan" } }, [plan("/next", "FLOW-CYCLE")]],
-  ["a circle through a join", { ...forked, review: { next: "plan" } }, [plan("/next", "FLOW-CYCLE")]],
-  [
-    "a circle that only failure leaves",
-    { review: { next: "plan", onFail: "mend" }, mend: { id: "mend" } },
-    [plan("/next", "FLOW-CYCLE")],
-  ],
-  [
-    "a stage that leads to itself",
-    { review: { next: "review" } },
-    ["error FLOW-CYCLE stages/review.md /next"],
-  ],
-  [
-    "siblings without a join end the run",
-    { ...forked, plan: { next: { parallel: ["a", "b"] } }, review: undefined },
-    [],
-  ],
-];
 
 for (const [name, changes, findings] of WAYS) {
   test(`way: ${name}`, () => {
@@ -968,192 +308,6 @@ test("what is wrong with a way shows the way there", () => {
   const [around] = problemsOf({ ...forked, review: { next: "plan" } });
   assert.deepEqual(around!.witness, ["plan", "review", "plan"]);
 });
-
-// The machine.
-
-const machine = (pointer: string, code: string, severity = "error") =>
-  `${severity} ${code} machine.yaml ${pointer}`.trimEnd();
-const withMachine = (
-  more: object,
-  ...found: readonly string[]
-): readonly [StageChanges, readonly string[]] => [{ machine: { entry: "plan", ...more } }, found];
-const MACHINES: readonly (readonly [name: string, StageChanges, readonly string[]])[] = [
-  ["an empty file", { "machine.yaml": "", ...lone() }, []],
-  ["no file and one first stage", { machine: undefined, ...lone() }, []],
-  ["no file and every stage led to", { machine: undefined }, [machine("/entry", "StageDefinitionInvalid")]],
-  [
-    "no file and two first stages",
-    { machine: undefined, ...lone(), other: { id: "other", next: "review" } },
-    [machine("/entry", "StageDefinitionInvalid")],
-  ],
-  ["an unknown entry", { machine: { entry: "pln" } }, [machine("/entry", "StageDefinitionInvalid")]],
-  [
-    "an entry in a file that cannot be read",
-    { machine: { entry: "first" }, first: "nothing" },
-    ["error StageDefinitionInvalid stages/first.md"],
-  ],
-  ["a list", { "machine.yaml": "- a" }, [machine("", "StageDefinitionInvalid")]],
-  [
-    "a tab, and stages that need what stands there",
-    {
-      "machine.yaml": "checks:\n\ttests: { command: npm test }\n",
-      plan: { assert: ["tests"], gate: "tests", allowedTools: ["Read", "mcp__docs__search"] },
-    },
-    [machine("", "StageDefinitionInvalid")],
-  ],
-  ["a key twice", { "machine.yaml": "entry: plan\nentry: build\n" }, [machine("", "StageDefinitionInvalid")]],
-  ["an unknown key", ...withMachine({ entri: 1 }, machine("/entri", "UNKNOWN-KEY", "warning"))],
-  ["its own name", ...withMachine({ id: "release" })],
-  ["another name", ...withMachine({ id: "other" }, machine("/id", "AC-NAME", "warning"))],
-  [
-    "an unknown joinRule",
-    ...withMachine({ joinRule: "any" }, machine("/joinRule", "StageDefinitionInvalid")),
-  ],
-  ["limits", ...withMachine({ limits: { visits: 12 } })],
-  [
-    "no visits",
-    ...withMachine({ limits: { visits: 0 } }, machine("/limits/visits", "StageDefinitionInvalid")),
-  ],
-  ["limits on what a run may spend", ...withMachine({ limits: { turns: 5, costUsd: 1 } })],
-  [
-    "a check that a stage asserts",
-    { machine: { entry: "plan", checks: { tests: CHECK } }, build: { assert: ["tests"] } },
-    [],
-  ],
-  [
-    "a check that is a gate",
-    { machine: { entry: "plan", checks: { tests: CHECK } }, build: { gate: "tests" } },
-    [],
-  ],
-  [
-    "a check that nobody asks for",
-    ...withMachine(
-      { checks: { tests: CHECK } },
-      machine("/checks/tests", "CHECK-VALIDATOR-UNUSED", "warning"),
-    ),
-  ],
-  [
-    "an unknown check",
-    { build: { assert: ["tests"], gate: "ready" } },
-    [build("/assert/0", "CHECK-UNKNOWN"), build("/gate", "CHECK-UNKNOWN")],
-  ],
-  [
-    "a check without command",
-    {
-      machine: { entry: "plan", checks: { tests: { type: "command", successWhen: "empty" } } },
-      build: { assert: ["tests"] },
-    },
-    [machine("/checks/tests/command", "StageDefinitionInvalid")],
-  ],
-  [
-    "a check with an unknown rule",
-    {
-      machine: { entry: "plan", checks: { tests: { ...CHECK, successWhen: "good" } } },
-      build: { assert: ["tests"] },
-    },
-    [machine("/checks/tests/successWhen", "CHECK-SUCCESS")],
-  ],
-  [
-    "a check that cannot fail",
-    {
-      machine: { entry: "plan", checks: { tests: { ...CHECK, command: "npm test || true" } } },
-      build: { assert: ["tests"] },
-    },
-    [machine("/checks/tests/command", "CHECK-CANNOT-FAIL", "warning")],
-  ],
-  [
-    "a forbidden name of a check",
-    {
-      "machine.yaml":
-        "entry: plan\nchecks: { constructor: { type: command, command: x, successWhen: empty } }\n",
-      build: { assert: ["constructor"] },
-    },
-    [machine("/checks/constructor", "FORBIDDEN-NAME")],
-  ],
-  ["assert that is no list", { build: { assert: "tests" } }, [build("/assert", "StageFieldType")]],
-  [
-    "output beside the payload",
-    { build: { output: { x: "upstream.y" } } },
-    [build("/output/x", "StageDefinitionInvalid")],
-  ],
-  [
-    "output of a name that nothing could read",
-    { build: { output: { "a b": "parsed.green" } } },
-    [build("/output/a b", "StageDefinitionInvalid")],
-  ],
-  [
-    "output of a field that is not named",
-    { build: { output: { x: "parsed.red" } } },
-    [build("/output/x", "HANDOFF-FIELD", "warning")],
-  ],
-  [
-    "inputs of another type",
-    ...withMachine(
-      { inputs: { type: "array" } },
-      machine("/inputs", "StageDefinitionInvalid"),
-      plan("/body#task", "StageCtxUnresolved"),
-    ),
-  ],
-  [
-    "inputs that the runtime writes",
-    ...withMachine(
-      { inputs: { ...inputs, properties: { ...inputs.properties, upstream: {}, host: {} } } },
-      machine("/inputs/properties/upstream", "StageDefinitionInvalid"),
-      machine("/inputs/properties/host", "StageDefinitionInvalid"),
-    ),
-  ],
-  [
-    "inputs of one flag",
-    ...withMachine(
-      {
-        inputs: {
-          ...inputs,
-          properties: { ...inputs.properties, a_b: { type: "string" }, "a-b": { type: "string" } },
-        },
-      },
-      machine("/inputs/properties/a-b", "PARAM-FLAG"),
-    ),
-  ],
-  [
-    "an input whose default does not fit",
-    ...withMachine(
-      { inputs: { ...inputs, properties: { ...inputs.properties, n: { type: "integer", default: "x" } } } },
-      machine("/inputs/properties/n/default", "PARAM-DEFAULT"),
-    ),
-  ],
-  ["an agent file with nothing in it", { "agent.json": "{}" }, []],
-  [
-    "a sandbox that is opened to every host",
-    {
-      "agent.json":
-        '{"runner":{"boundaries":{"sandbox":{"network":{"mode":"custom","trustedDomains":["*"]}}}}}',
-    },
-    ["error SANDBOX-HOST agent.json /runner/boundaries/sandbox/network/trustedDomains/0"],
-  ],
-  ["an agent file that is broken", { "agent.json": "{" }, ["error AC-SERVICE-002 agent.json"]],
-  [
-    "an agent file with what stages do not have",
-    {
-      "agent.json":
-        '{"parameters":{"x":{"type":"string","cli":"--x","description":"x"}},"runner":{"verdict":{"type":"detect:graph"}}}',
-    },
-    [
-      "warning CONFIG-NOT-ACTED-ON agent.json /parameters",
-      "warning CONFIG-NOT-ACTED-ON agent.json /runner/verdict",
-    ],
-  ],
-  ["a registry beside the stages", { "steps_registry.json": "{}" }, ["error DIALECT steps_registry.json"]],
-  [
-    "a registry of another name",
-    { "agent.json": '{"runner":{"flow":{"prompts":{"registry":"r.json"}}}}', "r.json": "{}" },
-    ["error DIALECT r.json"],
-  ],
-];
-
-/** plan → build → review. */
-function lone(): StageChanges {
-  return { build: { next: "review" } };
-}
 
 for (const [name, changes, findings] of MACHINES) {
   test(`machine: ${name}`, () => {
@@ -1246,6 +400,26 @@ test("where the agent limits commands, so does every stage", () => {
   );
   assert.deepEqual(step.tools.allow, ["Read", "Write", "Bash(git *)"]);
 });
+
+const COVERED: readonly (readonly [ofAgent: readonly string[], ofPlan: readonly string[]])[] = [
+  [
+    ["Read", "Gr*p"],
+    ["Read", "Grep"],
+  ],
+  [["Read", "Gr*x"], ["Read"]],
+  [["Read", "x*ep"], ["Read"]],
+  [["Read", "G*e*p"], ["Read"]],
+  [
+    ["R*", "*p"],
+    ["Read", "Grep"],
+  ],
+];
+for (const [ofAgent, ofPlan] of COVERED) {
+  test(`of the agent's ${ofAgent.join(" and ")} a stage keeps ${ofPlan.join(" and ")}`, () => {
+    const agent = { runner: { boundaries: { allowedTools: ofAgent } } };
+    assert.deepEqual(stepOf({ "agent.json": JSON.stringify(agent) }).tools.allow, ofPlan);
+  });
+}
 
 test("the reason of a stage's finding begins with its class", () => {
   for (const [code, { why }] of Object.entries(CODES)) {

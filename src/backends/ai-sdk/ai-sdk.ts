@@ -2,7 +2,7 @@
  * Models of many providers, asked through the interface that the AI SDK's provider packages share.
  *
  * One request is one model response: tools are described and never run here, nothing is tried again here, and whatever
- * goes wrong comes back as a fault. Responses are streamed, so that silence can be told from work.
+ * goes wrong comes back as a fault. Responses are streamed, so that silence can be distinguished from work.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Backend, TurnRequest, TurnResult } from "../../engine/ports.ts";
@@ -25,7 +25,7 @@ import { strictSchema } from "./wire-schema.ts";
 export type Models = { readonly [name: string]: ModelTarget };
 
 export type AiSdkOptions = {
-  /** What an earlier stretch of the run was told to keep. */
+  /** What an earlier stretch of the run kept. */
   readonly marks?: readonly Json[];
   readonly fetch?: typeof globalThis.fetch;
   /** Added to messages about servers that cannot be reached, such as a proxy that is not used. */
@@ -218,7 +218,7 @@ function answererOf(target: ModelTarget): Answerer {
 /** Silence after which a request is given up, unless the model says otherwise. */
 const SILENCE_MS = 120_000;
 
-/** Anthropic caches only what it is told to: everything up to the system prompt, and everything said so far. */
+/** Anthropic caches only what is marked: everything up to the system prompt, and everything said so far. */
 const CACHE_MARKS: {
   readonly [id in ProviderId]?: { readonly cacheMark: { readonly anthropic: JsonMark } };
 } = {

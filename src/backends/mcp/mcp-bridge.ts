@@ -10,7 +10,7 @@ import type { Json } from "../../flow/json.ts";
 import { serverNamed, toolNameOf } from "../../flow/mcp.ts";
 import { replyTo, type Served } from "./mcp-serve.ts";
 
-/** What the agent is told of the tools of one server. */
+/** What the agent receives about the tools of one server. */
 export type BridgedServer = {
   readonly name: string;
   readonly command: string;

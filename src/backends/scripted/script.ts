@@ -26,7 +26,9 @@ export async function parseScript(text: string, file: string): Promise<readonly 
   const value = await parseText(text, file);
   const replies = Array.isArray(value) ? value : isObject(value) ? value.replies : undefined;
   if (!Array.isArray(replies)) throw invalid(file, "there is no list `replies`");
-  return replies.map((reply: Json, index) => readReply(reply, `reply ${index + 1}`, file));
+  return replies.map((reply: Json, index) =>
+    readReply(reply, KEYS, (what) => invalid(file, `reply ${index + 1}${what}`)),
+  );
 }
 
 async function parseText(text: string, file: string): Promise<Json> {
@@ -74,72 +76,64 @@ export const FAULTS: ReadonlySet<string> = new Set<FaultKind>([
   "other",
 ]);
 
-function readReply(reply: Json, which: string, file: string): ScriptReply {
-  if (!isObject(reply)) throw invalid(file, `${which} is not a mapping`);
-  const stranger = Object.keys(reply).find((key) => !KEYS.includes(key));
-  if (stranger !== undefined)
-    throw invalid(file, `${which} has the unknown key "${stranger}"; known are ${KEYS.join(", ")}`);
+/** What is wrong with a reply, behind the words that name it. */
+export type ReplyFault = (what: string) => Error;
+
+/** `keys`: those that the reply may have. */
+export function readReply(reply: unknown, keys: readonly string[], fail: ReplyFault): ScriptReply {
+  if (!isObject(reply)) throw fail(" is not a mapping");
+  const stranger = Object.keys(reply).find((key) => !keys.includes(key));
+  if (stranger !== undefined) throw fail(` has the unknown key "${stranger}"; known are ${keys.join(", ")}`);
   const says = ["text", "output", "calls", "error"].filter((key) => reply[key] !== undefined);
-  if (says.length === 0) throw invalid(file, `${which} says nothing: give it text, output, calls or error`);
-  const { step, text, output, error } = reply;
-  if (step !== undefined && typeof step !== "string") throw invalid(file, `${which}: step must be a step id`);
-  if (text !== undefined && typeof text !== "string") throw invalid(file, `${which}: text must be a string`);
+  if (says.length === 0) throw fail(" says nothing: give it text, output, calls or error");
+  const { step, saw, unseen, text, output, calls, error } = reply;
+  if (step !== undefined && typeof step !== "string") throw fail(": step must be a step id");
+  if (text !== undefined && typeof text !== "string") throw fail(": text must be a string");
   return {
-    ...(step === undefined ? {} : { step }),
-    ...readWords(reply, "saw", which, file),
-    ...readWords(reply, "unseen", which, file),
-    ...(text === undefined ? {} : { text }),
-    ...(output === undefined ? {} : { output }),
-    ...(reply.calls === undefined ? {} : { calls: readCalls(reply.calls, which, file) }),
-    ...(error === undefined ? {} : { error: readError(error, which, file) }),
+    ...(step !== undefined && { step }),
+    ...(saw !== undefined && { saw: readWords(saw, "saw", fail) }),
+    ...(unseen !== undefined && { unseen: readWords(unseen, "unseen", fail) }),
+    ...(text !== undefined && { text }),
+    ...(output !== undefined && { output }),
+    ...(calls !== undefined && { calls: readCalls(calls, fail) }),
+    ...(error !== undefined && { error: readError(error, fail) }),
   };
 }
 
-function readWords(reply: JsonObject, key: "saw" | "unseen", which: string, file: string) {
-  const value = reply[key];
-  if (value === undefined) return {};
+function readWords(value: Json, key: "saw" | "unseen", fail: ReplyFault): readonly string[] {
   const words: readonly Json[] = Array.isArray(value) ? value : [value];
-  if (!words.every((word) => typeof word === "string"))
-    throw invalid(file, `${which}: ${key} must be a list of strings`);
+  if (!words.every((word) => typeof word === "string")) throw fail(`: ${key} must be a list of strings`);
   for (const word of words) {
     if (!word.startsWith("re:")) continue;
-    const fault = regexFault(word.slice(3));
-    if (fault !== null)
-      throw invalid(file, `${which}: ${key} "${word}" is not a valid regular expression: ${fault}`);
+    try {
+      RegExp(word.slice(3));
+    } catch (error) {
+      throw fail(`: ${key} "${word}" is not a valid regular expression: ${String(error)}`);
+    }
   }
-  return { [key]: words };
+  return words;
 }
 
-function regexFault(pattern: string): string | null {
-  try {
-    RegExp(pattern);
-    return null;
-  } catch (error) {
-    return String(error);
-  }
-}
-
-function readCalls(value: Json, which: string, file: string): NonNullable<ScriptReply["calls"]> {
-  if (!Array.isArray(value)) throw invalid(file, `${which}: calls must be a list`);
+function readCalls(value: Json, fail: ReplyFault): NonNullable<ScriptReply["calls"]> {
+  if (!Array.isArray(value)) throw fail(": calls must be a list");
   return value.map((call: Json) => {
-    if (!isObject(call) || typeof call.name !== "string")
-      throw invalid(file, `${which}: a call needs a name`);
+    if (!isObject(call) || typeof call.name !== "string") throw fail(": a call needs a name");
+    const { name, id } = call;
     const input = call.input ?? {};
-    if (!isObject(input)) throw invalid(file, `${which}: the input of ${call.name} must be a mapping`);
-    return { name: call.name, input, ...(typeof call.id === "string" ? { id: call.id } : {}) };
+    if (!isObject(input)) throw fail(`: the input of ${name} must be a mapping`);
+    return { name, input, ...(typeof id === "string" && { id }) };
   });
 }
 
-function readError(value: Json, which: string, file: string): NonNullable<ScriptReply["error"]> {
-  if (!isObject(value) || typeof value.kind !== "string" || !FAULTS.has(value.kind)) {
-    throw invalid(file, `${which}: error.kind must be one of ${[...FAULTS].join(", ")}`);
-  }
+function readError(value: Json, fail: ReplyFault): NonNullable<ScriptReply["error"]> {
+  if (!isObject(value) || typeof value.kind !== "string" || !FAULTS.has(value.kind))
+    throw fail(`: error.kind must be one of ${[...FAULTS].join(", ")}`);
   const { message, status, retryAfterMs } = value;
   return {
     kind: value.kind as FaultKind,
-    ...(typeof message === "string" ? { message } : {}),
-    ...(typeof status === "number" ? { status } : {}),
-    ...(typeof retryAfterMs === "number" ? { retryAfterMs } : {}),
+    ...(typeof message === "string" && { message }),
+    ...(typeof status === "number" && { status }),
+    ...(typeof retryAfterMs === "number" && { retryAfterMs }),
   };
 }
 

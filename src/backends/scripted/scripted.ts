@@ -33,33 +33,7 @@ export function createScripted(replies: readonly ScriptReply[], used: readonly J
     const wrong = unexpected(reply, request);
     if (wrong !== null) return mismatch(request, `reply ${index + 1} ${wrong}`);
     spent.add(index);
-    if (reply.error !== undefined) {
-      const { kind, message = `scripted ${kind}`, status, retryAfterMs } = reply.error;
-      const extra = {
-        ...(status === undefined ? {} : { status }),
-        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      };
-      return { ...fault({ kind, message, ...extra }), mark: index };
-    }
-    const calls = (reply.calls ?? []).map((call, place) => ({
-      id: call.id ?? `${request.asker.key}#${place + 1}`,
-      name: call.name,
-      input: call.input,
-    }));
-    const { output } = reply;
-    const channel = request.output?.channel;
-    if (output !== undefined && channel?.kind === "tool" && isObject(output)) {
-      calls.push({ id: `${request.asker.key}#done`, name: channel.name, input: output });
-      return { kind: "reply", text: reply.text ?? "", calls, usage: USAGE, mark: index };
-    }
-    return {
-      kind: "reply",
-      text: reply.text ?? (isObject(output) || output === undefined ? "" : JSON.stringify(output)),
-      calls,
-      ...(isObject(output) ? { output } : {}),
-      usage: USAGE,
-      mark: index,
-    };
+    return { ...giveReply(reply, request), mark: index };
   }
 
   return {
@@ -67,6 +41,28 @@ export function createScripted(replies: readonly ScriptReply[], used: readonly J
     turn,
     free: true,
     leftovers: () => unused(replies.flatMap((reply, index) => (spent.has(index) ? [] : [{ reply, index }]))),
+  };
+}
+
+/** What a model answers that gives this reply. A payload is a call where the step wants it as one. */
+export function giveReply(reply: ScriptReply, { asker, output: wanted }: TurnRequest): TurnResult {
+  if (reply.error !== undefined) {
+    const { kind, message = `scripted ${kind}`, ...extra } = reply.error;
+    return fault({ kind, message, ...extra });
+  }
+  const calls = (reply.calls ?? []).map(({ id, name, input }, place) => {
+    return { id: id ?? `${asker.key}#${place + 1}`, name, input };
+  });
+  const { output } = reply;
+  const channel = wanted?.channel;
+  const isCall = isObject(output) && channel?.kind === "tool";
+  if (isCall) calls.push({ id: `${asker.key}#done`, name: channel.name, input: output });
+  return {
+    kind: "reply",
+    text: reply.text ?? (isObject(output) || output === undefined ? "" : JSON.stringify(output)),
+    calls,
+    ...(isObject(output) && !isCall && { output }),
+    usage: USAGE,
   };
 }
 

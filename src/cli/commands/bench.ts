@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { PARTS, type CallOf, type BenchPart } from "../commands.ts";
 import { packageFile } from "../../flow/package-file.ts";
-import { table } from "../text/text.ts";
+import { headed, type Paint } from "../text/text.ts";
 
 /** What bench/measure.ts exports. It is not part of src/: only this command loads it, as a file of the package. */
 export type Bench = {
@@ -41,7 +41,7 @@ export async function bench({ flags, screen, cwd }: CallOf<"bench">): Promise<nu
   const ok = rows.every((row) => row.ok);
   if (flags.json)
     screen.document({ v: 1, ok, node: process.version, build: isSource ? "source" : "package", rows });
-  else screen.print(toTable(rows, (head) => screen.out("dim", head)));
+  else screen.print(toTable(rows, screen.out));
   return flags.check && !ok ? 1 : 0;
 }
 
@@ -60,7 +60,7 @@ function inOwnProcess(
   return (JSON.parse(stdout) as { readonly rows: readonly Row[] }).rows;
 }
 
-function toTable(rows: readonly Row[], dim: (text: string) => string): string {
+function toTable(rows: readonly Row[], paint: Paint): string {
   const cells = rows.map(({ name, value, unit, limit, ok, detail }) => [
     ok ? "ok" : "over",
     name,
@@ -68,6 +68,5 @@ function toTable(rows: readonly Row[], dim: (text: string) => string): string {
     limit === null ? "-" : `${limit} ${unit}`,
     detail,
   ]);
-  const [head = "", ...lines] = table([["", "MEASURE", "VALUE", "LIMIT", "DETAIL"], ...cells]);
-  return [dim(head), ...lines].join("\n");
+  return headed(paint, [["", "MEASURE", "VALUE", "LIMIT", "DETAIL"], ...cells]).join("\n");
 }

@@ -16,7 +16,7 @@ import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { networkWish } from "../conduct.ts";
-import { shownInLine, table, type Paint } from "../text/text.ts";
+import { headed, shownInLine, type Paint } from "../text/text.ts";
 
 export async function explainBoundary(
   call: CallOf<"explain">,
@@ -69,12 +69,10 @@ export function surroundingsOf(call: CallOf<"probe">): Surroundings {
 }
 
 export function boundaryText({ agent, steps, servers, sandbox, env }: Boundary, paint: Paint): string {
-  const [head = "", ...rows] = table([["STEP", "MODE", "TOOLS", "COMMANDS"], ...steps.map(rowOf)]);
   return [
     paint("bold", `${shownInLine(agent)} · what it may access`),
     "",
-    paint("dim", head),
-    ...rows,
+    ...headed(paint, [["STEP", "MODE", "TOOLS", "COMMANDS"], ...steps.map(rowOf)]),
     "",
     ...fact(paint, "servers", ...servers.map(serverLine)),
     ...sandboxLines(sandbox, paint),

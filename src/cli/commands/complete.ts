@@ -152,6 +152,10 @@ async function everyOffer(offer: Offer, place: Place): Promise<Offered> {
       return named(listAgents(findProject(around.cwd)), "agent");
     case "model":
       return await models(around.env);
+    case "backend": {
+      const { BACKEND_IDS } = await import("../../run/world/backend-table.ts");
+      return named(BACKEND_IDS);
+    }
     case "run":
       return { also: place.command?.name === "replay" ? "files" : null, words: await runs(place) };
     case "step":

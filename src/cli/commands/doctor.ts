@@ -5,7 +5,7 @@ import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "n
 import { dirname, join } from "node:path";
 import type { Flow } from "../../flow/flow.ts";
 import { installCommand } from "../../flow/machine/install.ts";
-import { NOT_INSTALLED, type Programs } from "../../flow/machine/programs.ts";
+import { NOT_INSTALLED } from "../../flow/machine/programs.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { findProject, listAgents, type Project } from "../../run/world/project.ts";
@@ -35,12 +35,12 @@ export async function examine(call: CallOf<"doctor">): Promise<number> {
     const { journalFindings } = await import("./doctor-journal.ts");
     return report(call, project, journalFindings(project.stateDir));
   }
-  const programs = programsFor(call.host.env, [project.root, call.cwd]);
+  const { git, rg } = programsFor(call.host.env, [project.root, call.cwd]);
   const findings = [
     nodeVersion(),
     await sqlite(),
-    git(programs),
-    ripgrep(programs),
+    program("git", git, ["--version"], "git version", "checks and tools of many agents call it"),
+    program("ripgrep", rg, ["--no-config", "--version"], "ripgrep", SLOWER),
     await sandbox(call, project),
     await stateFolder(project, call),
     await journal(call),
@@ -94,17 +94,13 @@ async function sqlite(): Promise<DoctorRow> {
   }
 }
 
-function git({ git: program }: Programs): DoctorRow {
-  const { status, stdout } = spawnSync(program ?? NOT_INSTALLED, ["--version"], {
-    encoding: "utf8",
-    timeout: 5000,
-  });
-  return status === 0
-    ? ok("git", stdout.replace("git version", "").trim())
-    : warn("git", "not found", "install git: checks and tools of many agents call it");
+/** `begins`: the words before the version. */
+function program(name: string, path: string | null, args: readonly string[], begins: string, why: string) {
+  const { status, stdout } = spawnSync(path ?? NOT_INSTALLED, args, { encoding: "utf8", timeout: 5000 });
+  if (status !== 0) return warn(name, "not found", `install ${name}: ${why}`);
+  return ok(name, stdout.split("\n", 1)[0]!.replace(begins, "").trim());
 }
 
-/** Only where something is wrong with them. */
 /** What `worktree repair` would do. Git is started only for a journal of the user's own. */
 async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<readonly DoctorRow[]> {
   const { repairRecorded, troubleWithWorktrees } = await import("../../run/records/worktrees.ts");
@@ -122,20 +118,7 @@ async function worktrees({ root }: Project, call: CallOf<"doctor">): Promise<rea
 }
 
 const GIT_MS = 20_000;
-
-function ripgrep({ rg }: Programs): DoctorRow {
-  const { status, stdout } = spawnSync(rg ?? NOT_INSTALLED, ["--no-config", "--version"], {
-    encoding: "utf8",
-    timeout: 5000,
-  });
-  return status === 0
-    ? ok("ripgrep", stdout.split("\n", 1)[0]!.replace("ripgrep", "").trim())
-    : warn(
-        "ripgrep",
-        "not found",
-        "install ripgrep: Grep finds the same without it, but slower in large projects",
-      );
-}
+const SLOWER = "Grep finds the same without it, but slower in large projects";
 
 /** Whether commands are confined here. Where they cannot be, agents that do not ask for it run all the same. */
 async function sandbox(call: CallOf<"doctor">, project: Project): Promise<DoctorRow> {

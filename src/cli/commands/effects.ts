@@ -3,7 +3,7 @@ import { EXIT } from "../../flow/verdict.ts";
 import { show, type Result } from "../../run/index.ts";
 import type { Call } from "../call.ts";
 import { withRecord } from "../journal.ts";
-import { shownInLine, table } from "../text/text.ts";
+import { headed, shownInLine } from "../text/text.ts";
 
 export async function listEffects(call: Call): Promise<number> {
   const { screen } = call;
@@ -14,12 +14,9 @@ export async function listEffects(call: Call): Promise<number> {
     if (call.flags.json) screen.document({ v: 1, run, effects, ...(isDamaged && { damaged: reason }) });
     else if (effects.length === 0 && !isDamaged)
       screen.tell(`Run ${run} has no effects outside its own folder.`);
-    else {
-      const [head = "", ...lines] = table([
-        ["KIND", "TARGET", "STATE", "WHEN", "DETAIL"],
-        ...effects.map(cells),
-      ]);
-      if (lines.length > 0) screen.print([screen.out("dim", head), ...lines].join("\n"));
+    else if (effects.length > 0) {
+      const head = ["KIND", "TARGET", "STATE", "WHEN", "DETAIL"];
+      screen.print(headed(screen.out, [head, ...effects.map(cells)]).join("\n"));
     }
     if (!isDamaged) return EXIT.completed;
     screen.complain(`The other effects of the run are unknown. ${call.typed(shownInLine(reason, 1000))}`);

@@ -3,7 +3,7 @@ import { budgetLine } from "../../tell/budget.ts";
 import type { Check, Guard, SuccessRule } from "../../flow/flow.ts";
 import type { Json } from "../../flow/json.ts";
 import { outlineOf, type Outline } from "../../tell/outline.ts";
-import type { Origin } from "../../load/text/origin.ts";
+import type { ValueOrigin } from "../../load/index.ts";
 import type { AgentExplained } from "../../tell/explain.ts";
 import type { StageExplained, StepExplained } from "../../tell/explain-step.ts";
 import { explainAgent, explainStep } from "../../run/explain.ts";
@@ -427,7 +427,7 @@ function limitText({ answers, repairs, responses }: StepExplained["limits"]): st
 }
 
 /** `.agent/fixer/agent.json:21`, or `default`. */
-function originText(origin: Origin): string {
+function originText(origin: ValueOrigin): string {
   switch (origin.kind) {
     case "default":
       return "default";
@@ -438,7 +438,7 @@ function originText(origin: Origin): string {
   }
 }
 
-function dimmed(paint: Paint, origin: Origin): string {
+function dimmed(paint: Paint, origin: ValueOrigin): string {
   return paint("dim", `  ${originText(origin)}`);
 }
 

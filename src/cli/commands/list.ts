@@ -6,7 +6,7 @@ import { flowDigest } from "../../run/load.ts";
 import { loadNamed, tally } from "../agent.ts";
 import type { Call } from "../call.ts";
 import { countProblems } from "../text/problems.ts";
-import { shownInLine, table } from "../text/text.ts";
+import { headed, shownInLine } from "../text/text.ts";
 
 export async function listProject({ cwd, stateDir, flags, screen, typed }: Call): Promise<number> {
   const project = findProject(cwd, stateDir);
@@ -22,8 +22,7 @@ export async function listProject({ cwd, stateDir, flags, screen, typed }: Call)
       (flow?.parameters ?? []).map(({ flag, required }) => (required ? flag : `[${flag}]`)).join(" ") || "-",
       shownInLine(flow?.description ?? countProblems(problems), 100),
     ]);
-    const [head = "", ...lines] = table([["AGENT", "CHECK", "PARAMETERS", "ABOUT"], ...rows]);
-    screen.print([screen.out("dim", head), ...lines].join("\n"));
+    screen.print(headed(screen.out, [["AGENT", "CHECK", "PARAMETERS", "ABOUT"], ...rows]).join("\n"));
   }
   return 0;
 }

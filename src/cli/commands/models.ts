@@ -8,7 +8,7 @@ import {
   type ModelRow,
 } from "../../run/world/model-survey.ts";
 import type { Call } from "../call.ts";
-import { shownInLine, table } from "../text/text.ts";
+import { headed, shownInLine } from "../text/text.ts";
 
 export async function listModels({ flags, screen, host }: Call): Promise<number> {
   const { file, rows } = surveyModels(host.env);
@@ -24,8 +24,8 @@ export async function listModels({ flags, screen, host }: Call): Promise<number>
     row.isInstalled ? "installed" : "missing",
     priceText(row.price),
   ]);
-  const [head = "", ...lines] = table([["NAME", "MODEL", "KEY", "PACKAGE", "PER MILLION TOKENS"], ...cells]);
-  screen.print([screen.out("dim", head), ...lines].join("\n"));
+  const head = ["NAME", "MODEL", "KEY", "PACKAGE", "PER MILLION TOKENS"];
+  screen.print(headed(screen.out, [head, ...cells]).join("\n"));
   for (const [faults, same] of Map.groupBy(rows, (row) => row.faults)) {
     if (faults === null) continue;
     const names = same.map(({ name }) => shownInLine(name, 40)).join(", ");

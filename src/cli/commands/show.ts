@@ -7,8 +7,9 @@ import { UsageError } from "../args.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { toFailure } from "../../run/result.ts";
 import { slicesOf } from "../../run/records/runs.ts";
+import { eventWords } from "../../tell/event-words.ts";
 import { withRecord } from "../journal.ts";
-import { failedLine, ledLine } from "../text/progress.ts";
+import { failedLine, ledLine, wordsLine } from "../text/progress.ts";
 import { renderReport, resultText } from "../text/report.ts";
 import { duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
 
@@ -87,8 +88,9 @@ function stepTable({ steps }: Shown, paint: Paint): readonly string[] {
   return ["", paint("dim", `  ${head}`), ...lines.map((line) => `  ${line}`)];
 }
 
-/** How a visit was settled, if this entry settled one. */
+/** How a visit was settled, if this entry settled one, and what else is worth knowing afterwards. */
 export function visitLines({ event, led, underWay }: Entry, paint: Paint): readonly string[] {
+  if (eventWords(event)?.lasting) return wordsLine(event, paint, false);
   const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
   if (led === undefined)
     return event.type === "step.checked" && failed !== undefined ? [failedLine(event, failed, paint)] : [];

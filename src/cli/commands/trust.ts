@@ -19,12 +19,7 @@ import { count } from "../text/text.ts";
 const VERBS = { show, list, revoke } as const;
 
 export async function trust(call: CallOf<"trust">): Promise<number> {
-  const [verb = ""] = call.words;
-  if (!Object.hasOwn(VERBS, verb))
-    throw new UsageError(`trust knows show, list and revoke, not "${verb}".`, {
-      word: verb,
-      candidates: Object.keys(VERBS),
-    });
+  const [verb] = call.words;
   if (verb !== "revoke" && call.flags.all) throw new UsageError("--all only works with revoke.");
   return await VERBS[verb as keyof typeof VERBS](call);
 }

@@ -13,16 +13,11 @@ import {
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { withJournal, withOwnJournal } from "../journal.ts";
-import { shownInLine, table, type Paint } from "../text/text.ts";
+import { headed, shownInLine, type Paint } from "../text/text.ts";
 
 export async function worktrees(call: CallOf<"worktree">): Promise<number> {
   const { words, screen, host } = call;
-  const [verb = ""] = words;
-  if (verb !== "list" && verb !== "prune" && verb !== "repair")
-    throw new UsageError(`worktree takes list, prune or repair, not "${verb}".`, {
-      word: verb,
-      candidates: ["list", "prune", "repair"],
-    });
+  const [verb] = words;
   if (verb === "list" && call.flags["dry-run"])
     throw new UsageError("--dry-run only works with prune and repair.");
   const { root } = findProject(call.cwd, call.stateDir);
@@ -42,14 +37,18 @@ export async function worktrees(call: CallOf<"worktree">): Promise<number> {
       const repaired = await repairWorktrees(journal, around, { dryRun, now: Date.now() });
       if (call.flags.json) screen.document({ v: 1, dryRun, repaired });
       else if (repaired.length === 0) screen.tell("Nothing to repair.");
-      else screen.print(repaired.map((one) => repairedLine(one, dryRun, screen.out)).join("\n"));
+      else
+        for (const { what, ...one } of repaired)
+          screen.print(doneLine({ ...one, why: `${what}; ${one.why}` }, dryRun, screen.out));
       return 0;
     }
     const pruned = journal === null ? [] : await pruneWorktrees(journal, around, { dryRun });
     if (call.flags.json)
       screen.document({ v: 1, dryRun, worktrees: pruned.map(({ row, ...told }) => ({ ...row, ...told })) });
     else if (pruned.length === 0) none();
-    else screen.print(pruned.map((one) => prunedLine(one, dryRun, screen.out)).join("\n"));
+    else
+      for (const { row, ...one } of pruned)
+        screen.print(`${row.run}  ${doneLine({ ...one, path: row.path }, dryRun, screen.out)}`);
     return 0;
   };
   const isLooking = verb === "list" || dryRun;
@@ -65,11 +64,7 @@ function listing(rows: readonly WorktreeRow[], paint: Paint): string {
     inIt(row),
     shownInLine(row.path, 400),
   ]);
-  const [head = "", ...lines] = table([
-    ["RUN", "STATE", "BRANCH", "MERGED", "UNCOMMITTED", "PATH"],
-    ...cells,
-  ]);
-  return [paint("dim", head), ...lines].join("\n");
+  return headed(paint, [["RUN", "STATE", "BRANCH", "MERGED", "UNCOMMITTED", "PATH"], ...cells]).join("\n");
 }
 
 /** What is not committed is not on the branch, so that a branch without it counts for nothing. */
@@ -86,14 +81,10 @@ function inIt({ exists, made, uncommitted }: WorktreeRow): string {
   return uncommitted === null ? "unknown" : String(uncommitted.length);
 }
 
-function prunedLine({ row, done, why }: Pruned, dryRun: boolean, paint: Paint): string {
-  const would = dryRun && done !== "kept" ? "would be " : "";
-  const word = paint(done === "kept" ? "yellow" : "green", `${would}${done}`);
-  return `${row.run}  ${word}  ${shownInLine(row.path, 400)}  ${paint("dim", shownInLine(why, 300))}`;
-}
+type Done = { readonly done: Pruned["done"] | Repaired["done"]; readonly path: string; readonly why: string };
 
-function repairedLine({ path, what, done, why }: Repaired, dryRun: boolean, paint: Paint): string {
+function doneLine({ done, path, why }: Done, dryRun: boolean, paint: Paint): string {
   const would = dryRun && done !== "kept" ? "would be " : "";
   const word = paint(done === "kept" ? "yellow" : "green", `${would}${done}`);
-  return `${word}  ${shownInLine(path, 400)}  ${paint("dim", shownInLine(`${what}; ${why}`, 300))}`;
+  return `${word}  ${shownInLine(path, 400)}  ${paint("dim", shownInLine(why, 300))}`;
 }

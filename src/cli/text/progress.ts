@@ -5,15 +5,16 @@ import {
   type Call,
   type CallResult,
   type CheckResult,
+  type Event,
   type Led,
 } from "../../flow/event.ts";
 import type { AtVisit } from "../../flow/deed.ts";
 import { own } from "../../flow/json.ts";
 import { denialText } from "../../flow/question.ts";
 import { broken, gutter, visible } from "../../flow/text/visible.ts";
-import { effectOf } from "../../flow/due.ts";
 import type { DriveOptions } from "../../run/index.ts";
 import { deedsOf, laneIn, type Moment } from "../../story/story.ts";
+import { eventWords } from "../../tell/event-words.ts";
 import type { Screen } from "../screen.ts";
 import { besideEachOther, count, DOING, duration, shownInLine, wrapped, type Paint } from "./text.ts";
 
@@ -179,36 +180,6 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
       if (event.result.kind === "threw")
         lines.push(paint("yellow", `    ${event.hook} failed: ${shownInLine(event.result.message)}`));
       break;
-    case "step.suspended":
-      if (event.id !== undefined) lines.push(dim(`${event.id} waits for an answer`));
-      else lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
-      break;
-    case "run.limited":
-      lines.push(paint("yellow", `    ${shownInLine(event.why)}`));
-      break;
-    case "step.cut":
-      lines.push(dim(`    ${event.step}: interrupted after ${event.usage.turns} responses`));
-      break;
-    case "run.left":
-      lines.push(paint("yellow", `    did not stop in time: ${shownInLine(event.still.join(", "))}`));
-      break;
-    case "effect.held":
-      lines.push(paint("yellow", `    ${shownInLine(event.detail, 400)}`));
-      break;
-    case "effect.failed":
-      // A run stops at any other, and its report says so.
-      if (isVerbose || typeof effectOf(event) === "object")
-        lines.push(paint("red", `    ${shownInLine(event.detail, 400)}`));
-      break;
-    case "effect.intended":
-      if (isVerbose) lines.push(dim(event.detail));
-      break;
-    case "effect.applied":
-      lines.push(dim(event.detail));
-      break;
-    case "step.warned":
-      lines.push(paint("yellow", `    ${shownInLine(event.text, 400)}`));
-      break;
     case "step.asked":
       lines.push(
         paint("yellow", gutter(`${event.question.id}: ${broken(visible(event.question.text), 72)}`, "    ")),
@@ -217,16 +188,8 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
     case "step.told":
       lines.push(dim(`${event.answer ?? "no answer"}${event.by === undefined ? "" : ` (${event.by})`}`));
       break;
-    case "run.paused":
-      lines.push(paint("yellow", "    paused from another process"));
-      break;
-    case "run.stopped":
-      if (event.by === undefined) lines.push(paint("yellow", "    stopped from another process"));
-      break;
-    case "run.started":
-    case "step.waited":
-    case "run.ended":
-      break;
+    default:
+      lines.push(...wordsLine(event, paint, isVerbose));
   }
   if (led === undefined) lines.push(...retryLines(moment, paint));
   else {
@@ -234,6 +197,16 @@ export function entryLines(moment: Heard, paint: Paint, isVerbose: boolean): rea
     lines.push(ledLine(led, failed, paint, underWay), ...(led.notes ?? []).map((note) => dim(note)));
   }
   return lines;
+}
+
+const TONES = { plain: "dim", warning: "yellow", error: "red" } as const;
+
+/** The line of an event without a report of its own. */
+export function wordsLine(event: Event, paint: Paint, isVerbose: boolean): readonly string[] {
+  const words = eventWords(event);
+  if (words === null || (words.detail && !isVerbose)) return [];
+  const { text, line = text, tone } = words;
+  return line === null ? [] : [paint(TONES[tone], `    ${shownInLine(line, 400)}`)];
 }
 
 /** One line for all tools of a turn, or in full one for each. */

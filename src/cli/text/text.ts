@@ -41,6 +41,12 @@ export function table(rows: readonly (readonly string[])[]): readonly string[] {
   );
 }
 
+/** A table whose first row is a dimmed head. */
+export function headed(paint: Paint, rows: readonly (readonly string[])[]): readonly string[] {
+  const [head = "", ...lines] = table(rows);
+  return [paint("dim", head), ...lines];
+}
+
 /** Characters that a terminal draws over two cells: those of East Asia, and pictures. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;

@@ -19,9 +19,7 @@ export function programName(
 const NAMES = [...COMMANDS.map(({ name }) => name), "COMMAND"].join("|");
 const COMMAND = new RegExp(`(?<![\\w./@$-] ?)lockstep (?=(?:${NAMES})\\b|--help)`, "g");
 
-/** Commands that look at no project, and so nowhere else because of flags that say where. */
-const ANYWHERE = new Set(["help", "completion", "bench"]);
-const OF_PROJECT = COMMANDS.map(({ name }) => name).filter((name) => !ANYWHERE.has(name));
+const OF_PROJECT = COMMANDS.filter(({ anywhere }) => !anywhere).map(({ name }) => name);
 const AIMED = new RegExp(
   `(?<![\\w./@$-] ?)lockstep (?:doctor --journal|runs --prune|${OF_PROJECT.join("|")})(?![\\w-]|[^\\n]* --(?:cwd|state) )`,
   "g",

@@ -1,6 +1,7 @@
 /** The chain behind one decision, in words. Pure. Long texts are cut unless all is asked for. */
 import { judgedIn, type CallResult, type Event, type Reply, type Say } from "../../flow/event.ts";
 import type { Why } from "../../tell/why.ts";
+import { eventWords } from "../../tell/event-words.ts";
 import { supplierText, type Fact } from "../commands/explain.ts";
 import { KIND_WORDS } from "../graph/graph-words.ts";
 import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";
@@ -305,31 +306,8 @@ function otherLines(event: Event, page: Page): readonly string[] {
       const nothing = event.by === "expired" ? "nothing in time" : "nothing: no one was available";
       return page.section("person", [["said", `${page.line(event.answer ?? nothing, 160)}${by}`]]);
     }
-    case "run.paused":
-      return page.section("paused", [["by", "lockstep pause, from another process"]]);
-    case "run.stopped": {
-      const by = event.by === "signal" ? "a signal, such as Ctrl-C" : "lockstep stop, from another process";
-      return page.section("stopped", [["by", by]]);
-    }
-    case "step.suspended":
-      return page.section("suspended", [[shownInLine(event.code, 40), page.line(event.why, 400)]]);
-    case "step.warned":
-      return page.section("limit", [["near", page.line(event.text, 400)]]);
-    case "run.limited":
-      return page.section("limit", [["reached", page.line(event.why, 400)]]);
-    case "step.cut": {
-      const { turns, inputTokens, outputTokens } = event.usage;
-      const spent = `${turns} responses, ${inputTokens} tokens in, ${outputTokens} out`;
-      return page.section("interrupted", [["spent", spent]]);
-    }
-    case "run.left":
-      return page.section("left", [["still running", page.line(event.still.join(", "), 160)]]);
     case "effect.intended":
       return [];
-    case "effect.held":
-    case "effect.applied":
-    case "effect.failed":
-      return page.section("effect", [[event.type.slice("effect.".length), page.line(event.detail, 400)]]);
     case "run.resumed":
       return ["", page.paint("bold", "the run was resumed")];
     case "run.adopted":
@@ -341,10 +319,11 @@ function otherLines(event: Event, page: Page): readonly string[] {
       );
     case "run.ended":
       return endLines(event.verdict, page);
-    case "run.started":
-    case "step.answered":
-    case "step.checked":
-      return [];
+    default: {
+      const words = eventWords(event);
+      if (words === null) return [];
+      return page.section(words.title, [[shownInLine(words.name, 40), page.line(words.text, 400)]]);
+    }
   }
 }
 

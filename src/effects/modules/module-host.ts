@@ -172,7 +172,7 @@ type Supervision = {
   readonly isWrapped: boolean;
 };
 
-/** The process keeps nobody alive, and whatever it prints is kept only in case that it crashes. */
+/** The process does not keep ours from ending; what it prints is kept only in case it crashes. */
 function supervise(
   child: ChildProcess,
   tree: ProcessTree,
@@ -230,7 +230,7 @@ function supervise(
   });
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
 
-  /** What the module left running goes with it; then those who still wait are told. */
+  /** What the module left running goes with it; then calls that still wait are rejected. */
   const gone = (async () => {
     const ending = await exited;
     const by = isStopped ? null : killedBy(ending, isWrapped);
@@ -257,7 +257,7 @@ function supervise(
       return new Promise((resolve) => {
         waiting.set(id, resolve);
         budget = MOST_MESSAGE;
-        // A process that can no longer be told anything is about to end.
+        // A process that no longer reads is about to end.
         line.write(`${JSON.stringify({ id, ...request })}\n`, () => undefined);
       });
     },

@@ -14,14 +14,14 @@ import type { Answer, Flow, Step, StepId } from "../../flow/flow.ts";
 import { plainUsage } from "../../flow/figure.ts";
 import { isObject } from "../../flow/json.ts";
 import { ANSWER_CAPS, bound, extractBeside, extractObject } from "../decide/answer.ts";
-import { approvedFor, gateOf, question, wished, type Within } from "./ask-people.ts";
+import { approvedFor, gateOf, question, wished } from "./ask-people.ts";
 import type { Message, Ports, RunRequest, TurnRequest, TurnResult } from "../ports.ts";
 import { schemaFault } from "../schema/schema.ts";
 import { turnsWithin } from "../decide/spend.ts";
 import type { State } from "../decide/state.ts";
 import { outsideOf } from "../decide/stop.ts";
 import { callInStage, hook, initTrouble } from "./perform-stage.ts";
-import { sayAll, type Talk } from "./talk.ts";
+import { sayAll, type Conversation, type Talk } from "./talk.ts";
 
 export function perform(
   flow: Flow,
@@ -52,7 +52,19 @@ export function perform(
   }
 }
 
-async function ask(
+/** A question that was put to a model, and what is needed to read its answer. */
+type Question = {
+  readonly flow: Flow;
+  readonly step: Step;
+  readonly command: StepCommand & { type: "ask" };
+  readonly ports: Ports;
+  readonly talked: Conversation;
+  /** What was said last. */
+  readonly said: readonly Message[];
+};
+
+/** Not async itself: what waits for a model holds as little as possible. */
+function ask(
   flow: Flow,
   state: State,
   step: Step,
@@ -61,49 +73,86 @@ async function ask(
   talk: Talk,
   signal: AbortSignal,
 ): Promise<Event> {
-  if (step.by.kind === "command") {
-    return answered(
-      command,
-      await readReply(flow, step, await ports.shell.perform(step, state.args, signal)),
-    );
-  }
+  if (step.by.kind === "command") return performed(flow, state, step, command, ports, signal);
   const unaskable = schemaTrouble(step) ?? initTrouble(state, step, command.visit, ports, talk);
-  if (unaskable !== null) return answered(command, unaskable);
+  if (unaskable !== null) return Promise.resolve(answered(command, unaskable));
   const said = sayAll(flow, state, step, command.say, ports);
-  if (said.kind === "unaskable") return answered(command, said);
+  if (said.kind === "unaskable") return Promise.resolve(answered(command, said));
 
-  const { messages, session, system } = talk.open(step, command.visit);
+  const talked = talk.open(step, command.visit);
+  const { messages } = talked;
   // Said only now, and taken back if nothing comes of it: a fault must not leave the question in the conversation.
   for (const message of said.messages) messages.push(message);
-  const request = toRequest(flow, state, step, command, ports, messages, system, signal);
-  const { turn, run } = ports.backend;
-  let judged: Judged[] = UNJUDGED;
-  let within: Within | null = null;
+  const request = toRequest(flow, state, step, command, ports, messages, talked.system, signal);
+  const question: Question = { flow, step, command, ports, talked, said: said.messages };
+  return ports.backend.turn === undefined ? query(state, request, question) : turnOf(request, question);
+}
+
+async function performed(
+  flow: Flow,
+  state: State,
+  step: Step,
+  command: StepCommand & { type: "ask" },
+  ports: Ports,
+  signal: AbortSignal,
+): Promise<Event> {
+  const result = await ports.shell.perform(step, state.args, signal);
+  return answered(command, await readReply(flow, step, result));
+}
+
+/** One response of a model. */
+async function turnOf(request: TurnRequest, question: Question): Promise<Event> {
   let result: TurnResult;
   try {
-    if (turn !== undefined) result = await turn(request);
-    else if (run !== undefined) {
-      judged = [];
-      const most = turnsLeft(state, step, command);
-      within = gateOf(state, step, request, ports, judged);
-      result = await run(toRunRequest(request, said.messages, most, session, within, ports));
-      const { asked } = within;
-      if (result.kind === "reply" && asked.length > 0) result = { ...result, asked };
-    } else result = fault(`The backend ${ports.backend.spec.id} offers neither turn nor run`);
+    result = await question.ports.backend.turn!(request);
   } catch (error) {
-    // A backend should not throw; one that does all the same stops its run, not the program.
-    result = fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
+    result = threw(error);
   }
-  const broken = within?.broken() ?? null;
+  const event = heard(question, result, UNJUDGED);
+  return event instanceof Promise ? await event : event;
+}
+
+/** A whole query of an agent with a loop of its own. */
+async function query(state: State, request: TurnRequest, question: Question): Promise<Event> {
+  const { step, command, ports, talked, said } = question;
+  const { run, spec } = ports.backend;
+  if (run === undefined)
+    return await heard(question, fault(`The backend ${spec.id} offers neither turn nor run`), UNJUDGED);
+  const judged: Judged[] = [];
+  const most = turnsLeft(state, step, command);
+  const within = gateOf(state, step, request, ports, judged);
+  let result: TurnResult;
+  try {
+    result = await run(toRunRequest(request, said, most, talked.session, within, ports));
+    const { asked } = within;
+    if (result.kind === "reply" && asked.length > 0) result = { ...result, asked };
+  } catch (error) {
+    result = threw(error);
+  }
+  const broken = within.broken();
   if (broken !== null) throw broken;
+  return await heard(question, result, judged);
+}
+
+/** A backend should not throw; one that does all the same stops its run, not the program. */
+function threw(error: unknown): TurnResult {
+  return fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+function heard(
+  { flow, step, command, ports, talked, said }: Question,
+  came: TurnResult,
+  judged: readonly Judged[],
+): Event | Promise<Event> {
+  let result = came;
   const usage = usageOf(result, ports.backend.free === true);
   if (result.kind === "fault" && usage !== result.fault.usage)
     result = { ...result, fault: { ...result.fault, usage: usage! } };
   if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
-  if (result.kind === "fault") messages.length -= said.messages.length;
+  if (result.kind === "fault") talked.messages.length -= said.length;
   const reply = readReply(flow, step, result, usage);
-  return answered(command, reply instanceof Promise ? await reply : reply);
+  return reply instanceof Promise ? reply.then((read) => answered(command, read)) : answered(command, reply);
 }
 
 /** No backend, and no server behind one, can lower what was spent by a figure below 0. */
@@ -258,7 +307,7 @@ function outputOf({ schema, channel }: Answer & { kind: "object" }): NonNullable
 }
 
 const NOBODY: readonly StepId[] = [];
-const UNJUDGED: Judged[] = [];
+const UNJUDGED: readonly Judged[] = [];
 
 /** What an agent with a loop of its own needs besides: only what is new to it, and our gate. */
 function toRunRequest(

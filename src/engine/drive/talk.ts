@@ -32,7 +32,7 @@ export function createTalk(ports: Pick<Ports, "compose">): Talk {
 
   function heard(flow: Flow, event: Event): void {
     if (event.type !== "step.answered" || event.reply.kind !== "said") return;
-    const step = own(flow.steps, event.step);
+    const step = flow.steps[event.step];
     if (step === undefined || step.by.kind !== "model") return;
     const { text, calls, output, session } = event.reply;
     const conversation = open(step, event.visit);
@@ -64,14 +64,19 @@ export function sayAll(
   says: readonly Say[],
   ports: Pick<Ports, "compose">,
 ): { readonly kind: "messages"; readonly messages: readonly Message[] } | (Reply & { kind: "unaskable" }) {
-  const messages: Message[] = [];
+  let messages: readonly Message[] = NOTHING;
   for (const say of says) {
-    if (say.kind === "results") messages.push({ role: "tool", results: say.results });
+    let message: Message;
+    if (say.kind === "results") message = { role: "tool", results: say.results };
     else {
       const composed = ports.compose.say(flow, step, say, state);
       if (composed.kind === "unaskable") return composed;
-      messages.push({ role: "user", text: composed.text });
+      message = { role: "user", text: composed.text };
     }
+    // Nearly always there is one, and a list that grows has room for many.
+    messages = messages.length === 0 ? [message] : [...messages, message];
   }
   return { kind: "messages", messages };
 }
+
+const NOTHING: readonly Message[] = [];

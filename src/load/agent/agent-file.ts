@@ -10,8 +10,8 @@ import {
   type Actions,
   type Settings,
 } from "../../flow/settings.ts";
-import type { Code } from "../rules/codes.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Code } from "../codes.ts";
+import type { Finding } from "../rules/rule.ts";
 import { repeatedKeys } from "../rules/keys.ts";
 import { isWritten, readDocument, type Document } from "../text/document.ts";
 import { recordOf } from "../text/record.ts";

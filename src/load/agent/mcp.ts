@@ -3,7 +3,7 @@ import { FORBIDDEN_NAMES } from "../../flow/json.ts";
 import { isServerName, REFERENCE, type McpServer, type McpServers } from "../../flow/mcp.ts";
 import { LOADER } from "../rules/values.ts";
 import type { Document } from "../text/document.ts";
-import { escapeSegment } from "../text/places.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
 import { list, map, object, text, type Reads } from "../../flow/shape.ts";
 
 export const MCP_SERVERS = map(

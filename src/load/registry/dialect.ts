@@ -1,10 +1,10 @@
 /** Which written form a registry has: what it says of itself, else what it holds. */
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Document } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
-import { escapeSegment } from "../text/places.ts";
-import { show } from "../text/shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import type { Finding } from "../rules/rule.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { showValue } from "../text/shape.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export const DIALECTS = ["check", "complete", "gate"] as const;
 
@@ -21,7 +21,7 @@ export function recogniseDialect(document: Document, findings: Finding[]): Diale
   const said = own(value, "dialect");
   if (said !== undefined && !isDialect(said)) {
     const hint = typeof said === "string" ? didYouMean(said, DIALECTS) : "";
-    const message = `The dialect is ${show(said)}, but must be one of ${DIALECTS.join(", ")}.${hint}`;
+    const message = `The dialect is ${showValue(said)}, but must be one of ${DIALECTS.join(", ")}.${hint}`;
     return report("/dialect", message, `Write one of: ${DIALECTS.join(", ")}.`);
   }
   const signs = [...signsOf(value)];

@@ -14,7 +14,8 @@ import {
 } from "../../flow/json.ts";
 import { followRef, mapSchemas, parsePointer } from "../../flow/json-schema.ts";
 import { pointerOf } from "../../flow/json-pointer.ts";
-import type { Code } from "../rules/codes.ts";
+import { JSON_DEPTH } from "../../flow/text/places.ts";
+import type { Code } from "../codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import type { DocumentRead } from "../text/document.ts";
 import { joinPath, parentFolder } from "../text/paths.ts";
@@ -46,21 +47,6 @@ export function createSchemas(reader: SchemaReader): ResolveSchema {
     resolved.set(key, fresh);
     return fresh;
   };
-}
-
-/** The part of a resolved schema that is about one field; undefined where the schema does not name it. */
-export function fieldSchema(schema: Json, field: Path): Json | undefined {
-  return readPath(
-    schema,
-    field.flatMap((segment) => ["properties", segment]),
-  );
-}
-
-/** The only words that an answer may have in a field, or null when the schema does not list them. */
-export function fieldWords(schema: Json, field: Path): readonly string[] | null {
-  const found = fieldSchema(schema, field);
-  const words = isObject(found) ? (own(found, "enum") ?? [own(found, "const") ?? null]) : undefined;
-  return Array.isArray(words) && words.every((word) => typeof word === "string") ? words : null;
 }
 
 /**
@@ -104,7 +90,7 @@ export function placeInSchema(
 
 /** Where a `$ref` is written in a schema file; null: nowhere. */
 export function placeOfRef(value: Json, to: string, path: Path = []): Path | null {
-  if (typeof value !== "object" || value === null || path.length > DEFAULTS.jsonDepth) return null;
+  if (typeof value !== "object" || value === null || path.length > JSON_DEPTH) return null;
   if (isObject(value) && own(value, "$ref") === to) return [...path, "$ref"];
   for (const [key, member] of Object.entries(value as JsonObject)) {
     const found = placeOfRef(member, to, [...path, key]);

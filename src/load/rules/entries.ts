@@ -2,11 +2,10 @@
 import { FORBIDDEN_NAMES, readPath } from "../../flow/json.ts";
 import { namesOf } from "../agent/verdict-types.ts";
 import { isWritten } from "../text/document.ts";
-import { pointerOf } from "../text/places.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
-import { correctTo, type Finding } from "./finding.ts";
-import { at, atStep, type Registered } from "./loaded.ts";
-import { error, type Codes, type Rules } from "./rule.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
+import { atPart, atStep, type Registered } from "./loaded.ts";
+import { correctTo, error, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { registry: [checkIds, checkEntry], gated: [checkKinds] };
 
@@ -95,7 +94,7 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
   } else if (!flow.kinds.has(entry.step)) {
     yield {
       code: isMapped ? "SR-ENTRY-003" : "SR-ENTRY-002",
-      ...at(loaded, "entry"),
+      ...atPart(loaded, "entry"),
       message: `Runs with the verdict type "${verdict.type}" start at "${entry.step}". ${unknown(entry.step)}`,
       fix: "Name a step of the flow.",
       ...correctTo(onlyNear(entry.step, flow.ids), document, pointerOf(entry.path ?? [])),

@@ -1,18 +1,19 @@
 /** Rules about the checks that stand before the end. */
 import type { StepId } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES, type Path } from "../../flow/json.ts";
+import { notActedOn } from "./inert.ts";
+import { unknownTarget } from "./routes.ts";
 import { checkFailures } from "./failures.ts";
 import { checkValues } from "./values.ts";
 import { isWritten } from "../text/document.ts";
-import { correctTo, type Finding } from "./finding.ts";
 import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "../registry/guards.ts";
-import type { Code } from "./codes.ts";
-import { at, type At, type Loaded, type Registered } from "./loaded.ts";
+import type { Code } from "../codes.ts";
+import { atPart, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
-import { escapeSegment, pointerOf, unescapeSegment } from "../text/places.ts";
+import { correctTo, error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "../registry/registry-shape.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 import { customaryClosure } from "../agent/verdict-types.ts";
 
 export const rules: Rules = {
@@ -64,7 +65,7 @@ function checkChecks(machine: Machine): Iterable<Finding> {
   const asking: Asking[] = [];
   for (const [id, { source }] of machine.stages) {
     const ask = (name: string, ...key: Path) =>
-      asking.push({ name, by: `The stage "${id}"`, place: at(machine, "steps", id, ...key) });
+      asking.push({ name, by: `The stage "${id}"`, place: atPart(machine, "steps", id, ...key) });
     for (const [index, name] of source.assert.entries()) ask(name, "assert", String(index));
     if (source.gate !== undefined) ask(source.gate, "gate");
   }
@@ -73,7 +74,7 @@ function checkChecks(machine: Machine): Iterable<Finding> {
 
 /** Checks that are asked for exist, and those that exist can fail and are asked for. */
 function* checkDeclared(
-  loaded: Loaded,
+  loaded: LoadedFlow,
   declared: ReadonlyMap<string, ValidatorSource>,
   asking: readonly Asking[],
   patterns: ReadonlyMap<string, unknown> | null,
@@ -88,12 +89,12 @@ function* checkDeclared(
       code: "CHECK-UNKNOWN",
       ...place,
       message: `${by} uses the ${what} "${name}", which does not exist.${didYouMean(name, declared.keys())}`,
-      fix: `Add "${name}" to ${group} in ${at(loaded, "checks").document.file}, or correct the name.`,
+      fix: `Add "${name}" to ${group} in ${atPart(loaded, "checks").document.file}, or correct the name.`,
       ...correctTo(onlyNear(name, declared.keys()), place.document, place.pointer),
     };
   }
   for (const [name, check] of declared) {
-    const place = at(loaded, "checks", name);
+    const place = atPart(loaded, "checks", name);
     if (FORBIDDEN_NAMES.has(name))
       yield {
         code: "FORBIDDEN-NAME",
@@ -159,12 +160,9 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
     }
     const { target } = entry.onFailure;
     if (target !== undefined && !kinds.has(target)) {
+      const place = { document, pointer: `${pointer}/onFailure/target`, steps };
       yield {
-        code: "SR-TRANS-001",
-        document,
-        pointer: `${pointer}/onFailure/target`,
-        steps,
-        message: `After a failure, the validation "${key}" continues at the step "${target}", which does not exist.${didYouMean(target, kinds.keys())}`,
+        ...unknownTarget(place, `onFailure of the validation "${key}"`, target, [...kinds.keys()]),
         fix: "Name a step of the flow.",
         ...correctTo(onlyNear(target, kinds.keys()), document, `${pointer}/onFailure/target`),
       };
@@ -307,7 +305,7 @@ function* checkKeys(
       yield { code, ...place, message, fix: `Add "${key}".` };
     } else if (has(key)) {
       const message = `"${key}" of the validator "${name}" has no effect: its type is "${type}".`;
-      yield { code: "CONFIG-NOT-ACTED-ON", ...place, message, fix: `Remove "${key}".` };
+      yield notActedOn(place, message, `Remove "${key}".`);
     }
   }
 }

@@ -1,8 +1,7 @@
 /** Rules about limits: that they can hold, and that each can be reached before another one ends the run. */
-import type { Finding } from "./finding.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
-import { at, type At, type Loaded } from "./loaded.ts";
-import { AMOUNT_NAMES, softFault, type WrittenStepLimits } from "../agent/spending.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { atPart, type At, type LoadedFlow } from "./loaded.ts";
+import { AMOUNT_NAMES, softFault, type WrittenStepLimits } from "../../flow/spending.ts";
 
 export const codes = {
   "LIMIT-INVALID": error(
@@ -23,16 +22,16 @@ type LimitsAt = {
   readonly owner: string;
 };
 
-function* checkLimits(loaded: Loaded): Generator<Finding> {
+function* checkLimits(loaded: LoadedFlow): Generator<Finding> {
   const { runLimits, entries, words } = loaded;
-  const ofRun: LimitsAt = { limits: runLimits, place: at(loaded, "limits"), owner: "the run" };
+  const ofRun: LimitsAt = { limits: runLimits, place: atPart(loaded, "limits"), owner: "the run" };
   yield* checkOwn(ofRun);
   for (const [id, { limits }] of entries) {
     if (limits === undefined) continue;
-    const ofStep = { limits, place: at(loaded, "steps", id, "limits"), owner: `${words.step} "${id}"` };
+    const ofStep = { limits, place: atPart(loaded, "steps", id, "limits"), owner: `${words.step} "${id}"` };
     const inAttempt: LimitsAt = {
       limits: limits.perAttempt,
-      place: at(loaded, "steps", id, "limits", "perAttempt"),
+      place: atPart(loaded, "steps", id, "limits", "perAttempt"),
       owner: `one attempt of ${ofStep.owner}`,
     };
     yield* checkOwn(ofStep);

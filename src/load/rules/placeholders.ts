@@ -1,6 +1,6 @@
 /** Rules about the placeholders in stages: each has a value, whichever way the run took to the stage. */
 import type { Step } from "../../flow/flow.ts";
-import { isObject, own, type Json, type Path } from "../../flow/json.ts";
+import { isObject, own, type Path } from "../../flow/json.ts";
 import {
   CORE_FIELDS,
   fieldPathText,
@@ -11,12 +11,11 @@ import {
   type Placeholder,
 } from "../../flow/text/placeholder.ts";
 import { arrivalsOf, type Arrival } from "../../flow/upstream.ts";
-import type { Finding } from "./finding.ts";
-import { at, witness } from "./loaded.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { answerSchema, atPart, witness } from "./loaded.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { bodyPointer, RESULT_FIELDS, type Machine } from "../stages/machine-parts.ts";
 import { promiseOf, type Promised } from "../registry/promises.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export const rules: Rules = { stage: [checkPlaceholders] };
 
@@ -47,7 +46,7 @@ function* checkPlaceholders(machine: Machine): Generator<Finding> {
       if (fault === null) continue;
       yield {
         code: "StageCtxUnresolved",
-        ...at(machine, "steps", step.id),
+        ...atPart(machine, "steps", step.id),
         pointer,
         witness: witness(machine, step.id),
         ...fault,
@@ -183,10 +182,7 @@ function arrivalFault(machine: Machine, index: number, field: Path, { from, isPa
   if (step === undefined) return null;
   if (part === "output") return outputFault(machine, step, rest);
   if (part !== "parsed") return null;
-  const { answer } = step;
-  const schema: Json =
-    answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
-  const fault = payloadFault(id, rest, promiseOf(schema, rest));
+  const fault = payloadFault(id, rest, promiseOf(answerSchema(step), rest));
   if (fault !== null || isPaid) return fault;
   return {
     severity: "warning",
@@ -238,7 +234,7 @@ function* checkStrangers(machine: Machine, { id, prompt }: Step, told: Set<strin
       : "";
     yield {
       code: "STAGE-PLACEHOLDER",
-      ...at(machine, "steps", id),
+      ...atPart(machine, "steps", id),
       pointer,
       message: `${part.written} in the stage "${id}" is not a placeholder and is sent unchanged.${hint}${secret}`,
       fix: `Read a field of ctx, or write \\${part.written} to keep the braces as text.`,

@@ -1,13 +1,12 @@
 /** Rules about the values that a condition gives to its validator, and about the names that stand for them. */
 import type { StepId } from "../../flow/flow.ts";
 import type { Document } from "../text/document.ts";
-import type { Finding } from "./finding.ts";
-import { fillPath, plain, REFERENCE, type Params } from "../registry/guards.ts";
+import { fillPath, plain, SHELL_REFERENCE, type Params } from "../registry/guards.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
-import { escapeSegment } from "../text/places.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
 import type { ValidatorSource } from "../registry/registry-shape.ts";
-import { didYouMean } from "../text/suggest.ts";
-import { error, warning, type Codes } from "./rule.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
+import { error, warning, type Codes, type Finding } from "./rule.ts";
 
 export const codes = {
   "CHECK-PARAM": error(
@@ -21,7 +20,7 @@ export const codes = {
 } satisfies Codes;
 
 /** One condition, with the validator it asks for. */
-export type Asked = {
+export type ConditionUse = {
   readonly name: string;
   readonly validator: ValidatorSource;
   readonly params: Params;
@@ -31,7 +30,7 @@ export type Asked = {
   readonly steps: readonly StepId[];
 };
 
-export function* checkValues(asked: Asked): Generator<Finding> {
+export function* checkValues(asked: ConditionUse): Generator<Finding> {
   const { type, command, path } = asked.validator;
   if (type === "command" && command !== undefined) {
     yield* checkVariables(asked);
@@ -57,7 +56,7 @@ const RESERVED = new RegExp(
 /** What the system takes as one variable. */
 const MAX_VALUE = 100_000;
 
-function* checkVariables({ params, document, pointer, steps, name }: Asked): Generator<Finding> {
+function* checkVariables({ params, document, pointer, steps, name }: ConditionUse): Generator<Finding> {
   for (const [key, value] of params) {
     const fault = variableFault(key, plain(value));
     if (fault === null) continue;
@@ -83,7 +82,7 @@ function variableFault(key: string, value: string): { readonly why: string; read
 }
 
 /** A name in capitals is taken for a variable of the environment, and one that the command sets itself is its own. */
-function* checkReferences(asked: Asked, command: string): Generator<Finding> {
+function* checkReferences(asked: ConditionUse, command: string): Generator<Finding> {
   const { params, document, pointer, steps, name } = asked;
   const references = [...referencesIn(command)];
   const isElsewhere = (key: string) => /^[A-Z_][A-Z0-9_]*$/.test(key) || setsVariable(command, key);
@@ -111,8 +110,11 @@ function* checkReferences(asked: Asked, command: string): Generator<Finding> {
 }
 
 /** A path is read by no shell: what is not given stays there as it is written. */
-function* checkPath({ params, document, pointer, steps, name }: Asked, path: string): Generator<Finding> {
-  for (const [, key = ""] of path.matchAll(REFERENCE)) {
+function* checkPath(
+  { params, document, pointer, steps, name }: ConditionUse,
+  path: string,
+): Generator<Finding> {
+  for (const [, key = ""] of path.matchAll(SHELL_REFERENCE)) {
     if (params.has(key)) continue;
     yield {
       code: "CHECK-VALUE",

@@ -12,19 +12,19 @@ import { aboutAgent, open, settingsOf } from "../agent/agent-file.ts";
 import type { LoadResult, LoadWorld, SchemaToTry } from "../index.ts";
 import { onlyProblems, resultOf } from "../result.ts";
 import { stagePlaces } from "./stage-places.ts";
-import { checkMachine } from "../rules/check.ts";
+import { checkMachine } from "../codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { emptyDocument, readText, type Document } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rule.ts";
 import { toProblem } from "../rules/weigh.ts";
-import { reachFrom } from "../rules/graph.ts";
+import { reachFrom } from "../../flow/graph.ts";
 import { buildCheck } from "../registry/guards.ts";
 import { modernAgent } from "../agent/legacy.ts";
 import { serversOf, type Declared } from "../agent/mcp.ts";
-import { findEntry, type Machine } from "./machine-parts.ts";
+import { findFirstStage, type Machine } from "./machine-parts.ts";
 import { joinPath } from "../text/paths.ts";
-import { pointerOf } from "../text/places.ts";
-import { limitsOf } from "../agent/spending.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
+import { limitsOf } from "../../flow/spending.ts";
 import { readShape } from "../text/shape.ts";
 import { MEND_YAML, readStageFile, withDraft, type StageFile } from "./stage-file.ts";
 import { loadInputs } from "./stage-inputs.ts";
@@ -82,7 +82,7 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
     isOpen: inputs.isOpen,
     reader: { document: agentDocument, code: "AC-VALID-001", findings },
   });
-  const entry = findEntry(machine, steps);
+  const entry = findFirstStage(machine, steps);
   const hooks = readHooks(folder, files, world, findings);
   const flow: Flow = {
     ir: 1,

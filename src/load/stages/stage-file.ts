@@ -2,14 +2,15 @@
 import type { Files } from "../../flow/files.ts";
 import { FORBIDDEN_NAMES, isObject, own, type Json, type JsonSchema } from "../../flow/json.ts";
 import { placeholdersIn, strangersIn } from "../../flow/text/placeholder.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { emptyDocument, readText, type Document } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rule.ts";
 import { bodyPointer } from "./machine-parts.ts";
-import { readShape, show } from "../text/shape.ts";
+import { readShape, showValue } from "../text/shape.ts";
 import { END, STAGE, type StageSource } from "./stage-shape.ts";
-import { readYaml, type Stretch } from "../text/yaml.ts";
+import type { Stretch } from "../../flow/text/places.ts";
+import { readYaml } from "../text/yaml.ts";
 
 export type StageFile = {
   readonly document: Document;
@@ -97,7 +98,7 @@ export function withDraft(schema: JsonSchema): JsonSchema {
 export function draftFault(schema: Json): string | null {
   const draft = isObject(schema) ? own(schema, "$schema") : undefined;
   if (draft === undefined || (typeof draft === "string" && /2020-12|draft-07/.test(draft))) return null;
-  return `its $schema is ${show(draft)}, but must be that of draft 2020-12 or of draft-07`;
+  return `its $schema is ${showValue(draft)}, but must be that of draft 2020-12 or of draft-07`;
 }
 
 /** Blank lines around the body are not part of it. */
@@ -157,7 +158,7 @@ function* checkFields(document: Document, source: StageSource): Generator<Findin
     const fault =
       own(completionSchema, "type") === "object"
         ? draftFault(completionSchema)
-        : `its type is ${show(own(completionSchema, "type"))}, but must be "object"`;
+        : `its type is ${showValue(own(completionSchema, "type"))}, but must be "object"`;
     if (fault !== null) {
       const message = `completionSchema of the stage "${id}" cannot be used: ${fault}.`;
       const fix = "Tool arguments are an object, so write type: object at the top of the schema.";

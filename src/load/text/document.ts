@@ -10,7 +10,7 @@ import {
   type Place,
   type Repeated,
   type Scan,
-} from "./places.ts";
+} from "../../flow/text/places.ts";
 
 export type Document = {
   readonly file: string;

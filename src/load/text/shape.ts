@@ -1,14 +1,11 @@
-/**
- * What a file may hold, as data: one table per object with each key's type, default and meaning. The same table reads,
- * defaults and validates a value, and becomes the JSON Schema that editors use.
- */
-import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../../flow/json.ts";
+/** Reads a value by its shape: what is missing takes its default, and what is wrong is reported at its place. */
+import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Form, Shape } from "../../flow/shape.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
 import type { Document } from "./document.ts";
-import { correctTo, type Finding } from "../rules/finding.ts";
-import { escapeSegment } from "./places.ts";
-import { didYouMean, onlyNear } from "./suggest.ts";
+import { correctTo, type Finding } from "../rules/rule.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 
 export type Reader = { readonly document: Document; readonly code: Code; readonly findings: Finding[] };
 
@@ -16,54 +13,6 @@ export type Reader = { readonly document: Document; readonly code: Code; readonl
 export function readShape<T>(shape: Shape<T>, value: Json | undefined, pointer: string, reader: Reader): T {
   return read(shape, value, pointer, reader, false) as T;
 }
-
-/** The table as JSON Schema. Unknown keys are refused there, so that an editor underlines a misspelled one. */
-export function toJsonSchema(form: Form): JsonSchema {
-  const { doc: description } = form;
-  const usual = form.usual ?? form.default ?? null;
-  const common = { description, ...(usual === null ? {} : { default: usual }) };
-  switch (form.kind) {
-    case "text":
-      return {
-        ...common,
-        type: form.nullable ? ["string", "null"] : "string",
-        ...(form.enum && { enum: [...form.enum] }),
-        ...(form.pattern && { pattern: form.pattern }),
-        ...(form.filled && { minLength: 1 }),
-      };
-    case "number":
-      return {
-        ...common,
-        type: form.integer ? "integer" : "number",
-        ...(form.min !== undefined && { minimum: form.min }),
-      };
-    case "flag":
-      return { ...common, type: "boolean" };
-    case "list":
-      return { ...common, type: "array", items: toJsonSchema(form.of), ...(form.filled && { minItems: 1 }) };
-    case "map":
-      return { ...common, type: "object", additionalProperties: toJsonSchema(form.of) };
-    case "object": {
-      const required = Object.keys(form.fields).filter((key) => form.fields[key]!.required);
-      return {
-        ...common,
-        type: "object",
-        properties: Object.fromEntries(
-          Object.entries(form.fields).map(([key, of]) => [key, toJsonSchema(of)]),
-        ),
-        ...(required.length > 0 && { required }),
-        ...(form.open === undefined && {
-          ...(form.rest === undefined && { patternProperties: { [FOREIGN_KEY]: {} } }),
-          additionalProperties: form.rest === undefined ? false : toJsonSchema(form.rest),
-        }),
-      };
-    }
-    case "any":
-      return { ...common, ...(form.schema ?? (form.types && { type: [...form.types] })) };
-  }
-}
-
-const FOREIGN_KEY = "^\\$(schema|comment)$";
 
 /** Keys that any object may carry for other tools. */
 const FOREIGN_KEYS: ReadonlySet<string> = new Set(["$schema", "$comment"]);
@@ -228,7 +177,7 @@ function wrong(
     code: (form.code as Code | undefined) ?? reader.code,
     document: reader.document,
     pointer,
-    message: `${named(pointer, reader)} is ${show(value)}, but must be ${expected}.${hint}`,
+    message: `${named(pointer, reader)} is ${showValue(value)}, but must be ${expected}.${hint}`,
     fix: `Make ${named(pointer, reader)} ${expected}.`,
     ...more,
   });
@@ -291,7 +240,7 @@ function nameOf(pointer: string): string {
 }
 
 /** A value in a message: scalars as they are, the rest by kind. */
-export function show(value: Json | undefined): string {
+export function showValue(value: Json | undefined): string {
   if (value === undefined) return "nothing";
   if (typeof value === "string") return `"${clip(value)}"`;
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
@@ -300,4 +249,8 @@ export function show(value: Json | undefined): string {
 
 export function clip(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+export function listValues(words: readonly Json[]): string {
+  return words.map((word) => showValue(word)).join(", ");
 }

@@ -7,10 +7,11 @@ import { createToolbox, offeredIn } from "../../boundaries/tools/toolbox.ts";
 import { childEnv, runProcess } from "../../effects/process/process.ts";
 import { callShown } from "../../flow/text/call-shown.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
-import type { JsonObject } from "../../flow/json.ts";
+import { own, type JsonObject } from "../../flow/json.ts";
 import type { PermissionMode } from "../../flow/settings.ts";
-import { openEntries } from "../../load/rules/commands.ts";
+import { openEntries } from "../../flow/open-commands.ts";
 import type { Surroundings } from "../boundary.ts";
+import { BACKENDS } from "../world/backend-table.ts";
 import { readConfig } from "../world/config.ts";
 import { guardedIn, ownFiles } from "../world/own-files.ts";
 import { loadedModules } from "../world/own-modules.ts";
@@ -126,10 +127,10 @@ export const TOOL_TRIALS: readonly Trial[] = [
 /** `gh issue close 1`; it is judged and never run. */
 const DISGUISED = "echo Z2ggaXNzdWUgY2xvc2UgMQ== | base64 -d | sh";
 
-/** An agent over ACP has tools of its own, and asks leave for those that it chooses. */
+/** An agent that starts commands itself has tools of its own, and asks permission for those that it chooses. */
 function asked(attempt: Trial["attempt"]): Trial["attempt"] {
   return async (scene) =>
-    readConfig(scene.around.env).defaultBackend === "acp"
+    own(BACKENDS, readConfig(scene.around.env).defaultBackend ?? "")?.unconfinable
       ? advisory("your default backend is an agent that asks only when it wants to")
       : await attempt(scene);
 }

@@ -1,8 +1,9 @@
 /** What the user's config.json may hold: the table behind its JSON Schema, and the keys that are read. */
 import { EFFORTS, PROVIDERS } from "../../backends/ai-sdk/providers.ts";
-import { LIMIT_FIELDS } from "../../load/agent/spending.ts";
+import { LIMIT_FIELDS } from "../../flow/spending.ts";
 import { anything, flag, group, list, map, number, object, text } from "../../flow/shape.ts";
-import { toJsonSchema } from "../../load/text/shape.ts";
+import { toJsonSchema } from "../../flow/shape.ts";
+import { BACKENDS, type BackendRow } from "./backend-table.ts";
 
 const ADDRESS = "^https?://";
 
@@ -47,6 +48,21 @@ const PRICE = object("A price.", {
 
 const HOSTS = { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] };
 
+/** The programs that backends start, by the id of the backend. */
+export const PROGRAMS = Object.fromEntries(
+  Object.entries(BACKENDS).flatMap(([id, { program }]) => (program ? [[id, programForm(program)]] : [])),
+);
+
+function programForm({ about, timeoutMs }: NonNullable<BackendRow["program"]>) {
+  const time = `How long it may take to answer, ${timeoutMs} unless set.`;
+  return object(about, {
+    command: text("The program.", { required: true, filled: true }),
+    args: list("Its arguments.", text("An argument.")),
+    pass: list("Additional environment variables for it.", text("A name.")),
+    ...(timeoutMs !== undefined && { timeoutMs: number(time, { min: 1, integer: true }) }),
+  });
+}
+
 export const CONFIG = group("Your own settings: lockstep/config.json in your config folder.", {
   models: map(
     "Model names: another name, provider/model, or a model with its settings.",
@@ -61,11 +77,7 @@ export const CONFIG = group("Your own settings: lockstep/config.json in your con
   }),
   prices: map("Prices by provider/model, before those of Lockstep.", PRICE),
   defaultBackend: text("The default backend of runs.", { default: "ai-sdk" }),
-  acp: object("The coding agent that the backend acp starts.", {
-    command: text("The program.", { required: true, filled: true }),
-    args: list("Its arguments.", text("An argument.")),
-    pass: list("Additional environment variables for it.", text("A name.")),
-  }),
+  ...PROGRAMS,
   sandbox: text("Whether commands run in a sandbox.", { enum: ["on", "off", "auto"], default: "auto" }),
   network: anything("What sandboxed commands may connect to: none, usual, all, or a list of hosts.", {
     schema: HOSTS,

@@ -11,11 +11,11 @@ import { RunnerError } from "../../engine/ports.ts";
 import type { Granted, Limits } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Form } from "../../flow/shape.ts";
-import { faultOfHost } from "../../load/rules/sandbox.ts";
-import { scanJson } from "../../load/text/places.ts";
-import { softFault } from "../../load/agent/spending.ts";
-import { didYouMean } from "../../load/text/suggest.ts";
-import { CONFIG, MODEL, WIRE } from "./config-shape.ts";
+import { faultOfHost } from "../../flow/hosts.ts";
+import { scanJson } from "../../flow/text/places.ts";
+import { softFault } from "../../flow/spending.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
+import { CONFIG, MODEL, PROGRAMS, WIRE } from "./config-shape.ts";
 import { readWritten } from "./files.ts";
 import { configFolder } from "./project.ts";
 
@@ -26,8 +26,8 @@ export type UserConfig = {
   /** By `provider/model`, before our own figures. */
   readonly prices: { readonly [ref: string]: Price };
   readonly defaultBackend: string | null;
-  /** The coding agent that the backend `acp` starts. */
-  readonly acp: AcpEntry | null;
+  /** The programs that backends start, by the id of the backend. */
+  readonly programs: { readonly [backend: string]: ProgramEntry };
   /** auto: commands are confined wherever that is possible. */
   readonly sandbox: SandboxWish;
   /** What confined commands may reach; null: what the agent file says, else the usual hosts. */
@@ -43,11 +43,13 @@ export type SandboxWish = "on" | "off" | "auto";
 /** usual: where software comes from. all: the network of this machine. Else a list of hosts. */
 export type NetworkWish = "none" | "usual" | "all" | readonly string[];
 
-export type AcpEntry = {
+export type ProgramEntry = {
   readonly command: string;
   readonly args?: readonly string[];
   /** Names of environment variables that it needs beside the usual ones. */
   readonly pass?: readonly string[];
+  /** How long an answer of it may take. */
+  readonly timeoutMs?: number;
 };
 
 /** `provider/model`, or how the model is asked. */
@@ -69,9 +71,15 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   const value = parsed(textOf(file, invalid), invalid);
   const fault = isObject(value) ? faultOf(CONFIG, withoutNull(value), "") : "it must be an object";
   if (fault !== null) throw invalid(fault);
-  const { safeFolders: _1, $schema: _2, $comment: _3, network, ...said } = withoutNull(value as JsonObject);
+  const { network, ...said } = withoutNull(value as JsonObject);
   const read = network === undefined ? { wish: null } : readNetwork(network);
-  return { ...NOTHING_SAID, ...(said as Partial<UserConfig>), network: "wish" in read ? read.wish : null };
+  const programs = Object.entries(said).filter(([key]) => Object.hasOwn(PROGRAMS, key));
+  return {
+    ...NOTHING_SAID,
+    ...(said as Partial<UserConfig>),
+    network: "wish" in read ? read.wish : null,
+    programs: Object.fromEntries(programs) as UserConfig["programs"],
+  };
 }
 
 /** A key that is null is a key that is not written. */
@@ -105,7 +113,7 @@ const NOTHING_SAID: UserConfig = {
   providers: {},
   prices: {},
   defaultBackend: null,
-  acp: null,
+  programs: {},
   sandbox: "auto",
   network: null,
   env: [],

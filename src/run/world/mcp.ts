@@ -16,7 +16,7 @@ import {
   variablesIn,
   type McpServer,
 } from "../../flow/mcp.ts";
-import { reachFrom } from "../../load/rules/graph.ts";
+import { reachFrom } from "../../flow/graph.ts";
 import { isNeverPassed } from "./config.ts";
 import type { SandboxGround } from "./sandbox.ts";
 

@@ -14,7 +14,7 @@ import {
 import type { Flow } from "../../flow/flow.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { REFERENCE, variablesIn } from "../../flow/mcp.ts";
-import { didYouMean, onlyNear } from "../../load/text/suggest.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 import { addressFault, addressShown, readConfig, type UserConfig, type WireSettings } from "./config.ts";
 import { proxiesOf, proxyFault, proxyHint } from "./proxy.ts";
 

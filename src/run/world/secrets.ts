@@ -40,13 +40,14 @@ type Given = { readonly names: readonly string[]; readonly values: readonly stri
 /** Of the user's own config.json: the variables that it names, and the secrets that are written out in it. */
 function givenByUser(env: NodeJS.ProcessEnv, config?: UserConfig): Given {
   try {
-    const { models, providers, acp } = config ?? readConfig(env);
+    const { models, providers, programs } = config ?? readConfig(env);
     const entries = [...Object.values(models), ...Object.values(providers)];
     const settings = entries.filter((entry) => typeof entry !== "string");
     const keys = settings.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
     const inHeaders = settings.flatMap(({ headers }) => variablesIn(headers ?? {}));
     const values = settings.flatMap(({ headers }) => secretsInHeaders(headers ?? {}));
-    return { names: [...keys, ...inHeaders, ...(acp?.pass ?? [])], values };
+    const passed = Object.values(programs).flatMap(({ pass = [] }) => pass);
+    return { names: [...keys, ...inHeaders, ...passed], values };
   } catch {
     // What is wrong with the file is reported where its settings are used.
     return { names: [], values: [] };

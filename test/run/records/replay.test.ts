@@ -44,7 +44,8 @@ test("together they hold every kind of event", () => {
     "step.looked",
   ])
     assert.ok(types.has(type as never), type);
-  for (const type of ["step.hooked", "step.waited", "run.ended"]) assert.ok(types.has(type as never), type);
+  for (const type of ["step.hooked", "step.waited", "run.ended", "run.noted"])
+    assert.ok(types.has(type as never), type);
 });
 
 for (const { name, bundle } of bundles) {
