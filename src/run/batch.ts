@@ -20,7 +20,7 @@ import { startOf } from "./records/runs.ts";
 import { load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { findProject } from "./world/project.ts";
-import { toFailure, type Result } from "./result.ts";
+import { toFailure, type Result } from "../tell/result.ts";
 import { resultIfOver, resume } from "./resume.ts";
 import { admit, journalOn, newRunId, redactorOf, runLoaded, withStack } from "./open.ts";
 import { startFolder } from "./world/workplace.ts";

@@ -15,7 +15,7 @@ import type { Acting } from "./act.ts";
 import { surroundings } from "./world/workplace.ts";
 import type { WorktreeSurroundings } from "./world/worktree.ts";
 import { createPorts } from "./world/ports.ts";
-import { toResult, type Result } from "./result.ts";
+import { toResult, type Result } from "../tell/result.ts";
 import { isTraced } from "./watch/traced.ts";
 import { hearWishes } from "./people/pause-and-stop.ts";
 

@@ -15,7 +15,7 @@ import { acceptImported, isImported } from "./trust/foreign-state.ts";
 import { flowDigest } from "./load.ts";
 import { requirePlace } from "./world/workplace.ts";
 import { findProject } from "./world/project.ts";
-import type { Result } from "./result.ts";
+import type { Result } from "../tell/result.ts";
 import { systemClock } from "./world/clock.ts";
 import type { DriveOptions } from "./options.ts";
 import { newRunId, withStack } from "./open.ts";

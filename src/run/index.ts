@@ -29,7 +29,7 @@ export {
 export type { ForeignQuestion, ForeignRun, TrustJournal } from "./trust/foreign-state.ts";
 export type { WorktreeOptions } from "./world/worktree.ts";
 export { answerQuestion, questionsOf, type Questions } from "./people/answer.ts";
-export type { OpenQuestion } from "./people/questions.ts";
+export type { OpenQuestion } from "../tell/open-questions.ts";
 export { pauseRun, stopRun, type Steered } from "./people/steer.ts";
 export { exportRun, importRun, type Bundle } from "./records/bundle.ts";
 export { auditRun, compareRuns, logs, why } from "./records/reports.ts";
@@ -52,7 +52,7 @@ export {
   type TurnResult,
 } from "../engine/ports.ts";
 export type { Level, LogLine } from "../tell/log-line.ts";
-export type { Result } from "./result.ts";
+export type { Result } from "../tell/result.ts";
 export type { Why } from "../tell/why.ts";
 export type { Flow, Step } from "../flow/flow.ts";
 export type { Deed } from "../flow/deed.ts";

@@ -14,7 +14,7 @@ import { driveRun, type OpenedRecord } from "./drive-run.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { openJournal } from "./records/journal.ts";
-import { toFailure, type Result } from "./result.ts";
+import { toFailure, type Result } from "../tell/result.ts";
 import { requireTrust, trusting } from "./trust/trust.ts";
 import { chooseBackend } from "./world/backend.ts";
 import { turnToBegin } from "./world/begin-in-turn.ts";

@@ -12,7 +12,7 @@ import type { DriveOptions, ResumeOptions } from "./options.ts";
 import { forgetWish, wishFor } from "./people/pause-and-stop.ts";
 import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
-import type { Result } from "./result.ts";
+import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
 import { recallBackend, watcherMs } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";

@@ -5,7 +5,7 @@ import { answerQuestion, answerWith, questionsOf, type Questions } from "../../r
 import { acceptImported } from "../../run/trust/foreign-state.ts";
 import { readRun } from "../../run/records/runs.ts";
 import { resume } from "../../run/resume.ts";
-import type { OpenQuestion } from "../../run/people/questions.ts";
+import type { OpenQuestion } from "../../tell/open-questions.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct, journalAccess } from "../conduct.ts";

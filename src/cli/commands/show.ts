@@ -5,7 +5,7 @@ import type { CallOf } from "../commands.ts";
 import { resumeCommand } from "../conduct.ts";
 import { UsageError } from "../args.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { toFailure } from "../../run/result.ts";
+import { toFailure } from "../../tell/result.ts";
 import { slicesOf } from "../../run/records/runs.ts";
 import { eventWords } from "../../tell/event-words.ts";
 import { withRecord } from "../journal.ts";

@@ -5,7 +5,7 @@ import { notAnAnswer } from "../../flow/question.ts";
 import { foldRun } from "../records/fold.ts";
 import { requireKnownState } from "../trust/foreign-state.ts";
 import { fileOf, fits, postAnswer } from "./mailbox.ts";
-import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
+import { openQuestion, waitingQuestions, type OpenQuestion } from "../../tell/open-questions.ts";
 import { findRun } from "../records/runs.ts";
 
 export type Questions = {

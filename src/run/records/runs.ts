@@ -8,7 +8,7 @@ import type { Entry, Event } from "../../flow/event.ts";
 import { adoptions } from "../../flow/adopted.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
-import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../result.ts";
+import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../../tell/result.ts";
 import { EntryDamaged } from "../../journal/errors.ts";
 
 export type RunSummary = {
