@@ -36,7 +36,7 @@ export type StepBoundary = {
 };
 
 /** What the result document of a run would say of its sandbox, and more. */
-export type SandboxTold = Confinement & { readonly warnings: readonly string[] } & (
+export type SandboxReport = Confinement & { readonly warnings: readonly string[] } & (
     | {
         readonly confined: false;
         /** false: there is nothing to confine. */
@@ -57,7 +57,7 @@ export type SandboxTold = Confinement & { readonly warnings: readonly string[] }
   );
 
 /** A server of tools that the agent declares. Which tools it has is known when it is started. */
-export type ServerTold = {
+export type ServerReport = {
   readonly name: string;
   /** Its command line or its address. */
   readonly what: string;
@@ -71,8 +71,8 @@ export type Boundary = {
   readonly v: 1;
   readonly agent: string;
   readonly steps: readonly StepBoundary[];
-  readonly servers: readonly ServerTold[];
-  readonly sandbox: SandboxTold;
+  readonly servers: readonly ServerReport[];
+  readonly sandbox: SandboxReport;
   /** Names of variables that commands see. */
   readonly env: readonly string[];
 };
@@ -112,24 +112,24 @@ export async function tryGround(
     const settled = await settle(decision, places, env);
     const ground = await settled.groundAt(cwd);
     const { held, warnings } = settled;
-    const told = warnings.map(({ text }) => text);
+    const said = warnings.map(({ text }) => text);
     const close = { [Symbol.asyncDispose]: settled[Symbol.asyncDispose] };
     if (ground.inside === null)
       return {
         ...close,
         ground,
-        sandbox: { ...held, confined: false, starts: decision.kind !== "idle", warnings: told },
+        sandbox: { ...held, confined: false, starts: decision.kind !== "idle", warnings: said },
       };
     return {
       ...close,
       ground,
-      sandbox: { ...held, confined: true, trouble: null, warnings: told, ...around(ground.inside.policy) },
+      sandbox: { ...held, confined: true, trouble: null, warnings: said, ...around(ground.inside.policy) },
     };
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;
     const policy = policyOf({ hosts: null, allowedPaths: [] }, places);
     const why = decision.kind === "refused" ? "asked for" : decision.why;
-    const told = {
+    const refused = {
       confined: true,
       engine: null,
       network: "none",
@@ -139,13 +139,13 @@ export async function tryGround(
     } as const;
     return {
       ground: null,
-      sandbox: { ...told, ...around(policy) },
+      sandbox: { ...refused, ...around(policy) },
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
   }
 }
 
-type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: SandboxGround | null };
+type Tried = AsyncDisposable & { readonly sandbox: SandboxReport; readonly ground: SandboxGround | null };
 
 function around(policy: SandboxPolicy) {
   const mounts = mountsOf(policy);

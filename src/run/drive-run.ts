@@ -50,8 +50,8 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const summarise = async (state: State, left: readonly string[]) => {
     const warnings = [...around.warnings, ...noted, ...left, ...((await listener?.close()) ?? [])];
     const steps = tallied(tally);
-    const told = { state, report, steps, problems, warnings: redactor.value(warnings) };
-    return toResult({ run, flow, digest, ...told });
+    const summary = { state, report, steps, problems, warnings: redactor.value(warnings) };
+    return toResult({ run, flow, digest, ...summary });
   };
   const { env, signal: given } = surroundings(options);
   const isSteered = options.steered ?? options.journal === undefined;
@@ -127,7 +127,7 @@ async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
   return (await import("./world/watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
 }
 
-/** Most runs ask nobody, so what asks is loaded when somebody is. */
+/** Most runs ask no person, so what asks is loaded when one does. */
 function personOf(
   { options, flow, project: { stateDir }, run, clock }: Driven,
   onWarning: (text: string) => void,
@@ -184,12 +184,12 @@ function broken(result: Result, error: RunnerError, message: string): Result {
   const onward = ` Completed work is kept; continue with: lockstep resume ${result.run}`;
   const reason = resumable ? message + onward : message;
   const verdict = { outcome: "failed", code: error.code } as const;
-  const told = {
+  const stopped = {
     success: false,
     reason,
     completionReason: reason,
     exitCode: exitCode(verdict),
     resumable,
   };
-  return { ...result, ...verdict, ...told };
+  return { ...result, ...verdict, ...stopped };
 }

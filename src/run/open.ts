@@ -23,7 +23,7 @@ import { readConfig, type UserConfig } from "./world/config.ts";
 import { pinRepository, toRecord, type Pinned } from "./world/github.ts";
 import { grantedAtStart, grantedOnResume, requireMetered } from "./world/limits.ts";
 import { inThisTurn } from "./world/read-once-a-turn.ts";
-import { mayGrant, openGround, settleGround, tellLoudly } from "./world/process-starter.ts";
+import { mayGrant, openGround, settleGround, warnAtOnce } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
 import { discreetSpec } from "./world/redacted-ports.ts";
 import type { Settled } from "./world/sandbox.ts";
@@ -164,7 +164,7 @@ export async function admit(
   // A foreign state folder is named in the same refusal. One that holds a run which goes on was accepted before.
   const isOpen = past === null && options.journal === undefined && options.trustJournal !== true;
   await requireTrust(flow, trusting(root, !ground.isFree, options, isOpen ? stateDir : undefined));
-  const said = [...unmetered, ...tellLoudly(ground, options)];
+  const said = [...unmetered, ...warnAtOnce(ground, options)];
   return { config, backend, close, ground, spending, redactor, said };
 }
 
@@ -249,7 +249,7 @@ function newRun(
             return recorded;
           },
         };
-      // Recorded before it is made: a worktree that no record knows would belong to nobody if the process died now.
+      // Recorded before it is made: if the process died now, a worktree without a record would never be removed.
       const recorded = await create();
       let isDriven = false;
       stack.defer(async () => {

@@ -14,7 +14,7 @@ export type Steered = {
   readonly state: "paused" | "stopped" | "ended" | "asked";
 };
 
-/** How long a driver may take before nobody waits for it any more, and how often it is looked whether it is through. */
+/** How long the driving process may take before the caller stops waiting, and how often that is checked. */
 const PATIENCE_MS = 5000;
 const LAG_MS = 50;
 

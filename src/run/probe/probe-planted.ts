@@ -61,7 +61,7 @@ async function plantPipe(path: string, around: Surroundings): Promise<Removable>
   if (mkfifo === null) return missing("mkfifo is not installed");
   const made = await runProcess({ command: [mkfifo, path], ...waitingPlant(around) });
   if (made.exitCode !== 0) return missing(`no pipe can be made in the home folder (${made.stderr.trim()})`);
-  // Held open for both directions: nobody who opens it has to wait.
+  // Held open for both directions: opening it never blocks.
   const held = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   return {
     kind: "there",

@@ -72,13 +72,13 @@ export async function openExport(
   const flow = await flowOf(journal, id, digest);
   const { adopted, last, damage } = await flowsIn(journal, row);
   const redaction = isRedacted ? createRedaction(flow, adopted) : null;
-  const told = (entry: Entry) => withoutImport(redaction === null ? entry : redaction.told(entry));
+  const exported = (entry: Entry) => withoutImport(redaction === null ? entry : redaction.told(entry));
   async function* slices() {
     for (let seq = 0; seq < last;) {
       const slice = await journal.read(id, seq, Math.min(SLICE, last - seq));
       if (slice.length === 0) return;
       seq += slice.length;
-      yield slice.map(told);
+      yield slice.map(exported);
     }
   }
   const head = {
@@ -260,14 +260,14 @@ function startedHere(
   return { ...event, run, cwd, imported: { entries } };
 }
 
-/** The recorded decisions stay as they are recorded: a replay shall tell of them. */
+/** The recorded decisions stay as they are recorded: a replay reports where they differ. */
 function inThisPlace(
   { run, entries }: Bundle,
   flows: PreparedFlows,
   id: string,
   cwd: string,
 ): readonly Entry[] {
-  const told = retell({
+  const moved = retell({
     flow: flows[run.flow]!,
     adopted: flows,
     entries,
@@ -276,5 +276,5 @@ function inThisPlace(
         ? startedHere(event, id, cwd, entries.length)
         : inItsOwnRun(event, event, was, is),
   });
-  return entries.map((entry, place) => ({ ...entry, event: told[place]!.event }));
+  return entries.map((entry, place) => ({ ...entry, event: moved[place]!.event }));
 }

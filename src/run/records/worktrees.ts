@@ -40,7 +40,7 @@ export type WorktreeRow = {
   readonly made: boolean;
   /** Whether the base has all that is on the branch; null: git was not asked. */
   readonly merged: boolean | null;
-  /** What is not committed in it; null: git cannot tell. */
+  /** What is not committed in it; null: git cannot say. */
   readonly uncommitted: readonly string[] | null;
   /** The run was to merge or push its work, and a person has to do it: `lockstep effects RUN` says how. */
   readonly held: boolean;

@@ -35,11 +35,11 @@ export type KnownState = {
 };
 
 type StateRecord = KnownState & {
-  /** Tells the file `runs.db` from one that was put in its place; null until it is made. */
+  /** Identifies the file `runs.db`, so that it differs from one that was put in its place; null until it is made. */
   readonly database: FileMark | null;
 };
 
-/** When the file was made; where the file system cannot tell, its inode. */
+/** When the file was made; where the file system does not record that, its inode. */
 type FileMark = { readonly born: string } | { readonly inode: string };
 
 export type StateStanding =

@@ -42,7 +42,7 @@ export async function trustLines(
   return distinct(lines);
 }
 
-/** What the flow alone tells. It does not change, so it is worked out once. */
+/** What follows from the flow alone. It does not change, so it is worked out once. */
 function plainLines(flow: Flow, confined: boolean): readonly string[] {
   const known = listed.get(flow) ?? new Map<boolean, readonly string[]>();
   listed.set(flow, known);
@@ -110,7 +110,7 @@ function serverLine([name, server]: readonly [string, McpServer]): string {
   return `mcp ${name}: ${what.join(" ")}`;
 }
 
-/** Commands of the model that nobody is asked about, where no sandbox holds them. */
+/** Commands of the model that run without a question, where no sandbox confines them. */
 function freeCommands({ steps }: Flow): readonly string[] {
   return Object.values(steps).flatMap((step) => {
     if (step.by.kind !== "model" || !mayOffer(step, "Bash")) return [];

@@ -46,7 +46,7 @@ function sha256(value: Json): string {
   return createHash("sha256").update(canonicalJson(value)).digest("hex");
 }
 
-/** null: nobody's settings are known here, so nothing is remembered. */
+/** null: no settings folder is known here, so nothing is remembered. */
 export function openTrust(env: NodeJS.ProcessEnv): TrustStore | null {
   const settings = configFolder(env);
   if (settings === null) return null;

@@ -71,7 +71,7 @@ async function closeAll(ears: readonly Ear[], warnings: string[]): Promise<reado
   return warnings;
 }
 
-/** Opened when it first hears something. What goes wrong is told once, and after that it is left alone. */
+/** Opened when it first hears something. A fault is reported once; after that it hears nothing more. */
 function safe(name: string, warnings: string[], open: () => Ear): Ear {
   let ear: Ear | null = null;
   let isDeaf = false;

@@ -152,7 +152,7 @@ function expanded(
 function toolsOf(name: string, { tools, call }: OpenServer): readonly ServedTool[] {
   return (
     tools
-      // A name that we know stands for what we know of it, and nobody else.
+      // The name of a built-in tool always means that tool.
       .filter((tool) => !TOOL_NAMES.has(tool.name))
       .map(({ tool, name: as, description, input, reads }) => ({
         spec: { name: as, description, input },

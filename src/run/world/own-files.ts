@@ -132,7 +132,7 @@ function withModules(own: OwnFiles, roots: readonly string[], modules: readonly 
   };
 }
 
-/** Node looks there, and nobody puts anything there: one place stands for all in it. */
+/** Node looks there, and packages are not installed there: one place stands for all in it. */
 const NESTED = /^(.*?\/node_modules\/(?:@[^/]+\/)?node_modules)\//;
 
 /** A folder that holds packages, and not one of the project. */

@@ -1,4 +1,4 @@
-/** Every value that must not be seen in what a run records, shows or sends: what the user's own settings tell of them. */
+/** Every value that must not be seen in what a run records, shows or sends: from the environment and the user's own settings. */
 import { statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import {
