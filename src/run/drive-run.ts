@@ -16,7 +16,6 @@ import { surroundings } from "./world/workplace.ts";
 import type { WorktreeSurroundings } from "./world/worktree.ts";
 import { createPorts } from "./world/ports.ts";
 import { toResult, type Result } from "../tell/result.ts";
-import { isTraced } from "./watch/traced.ts";
 import { hearWishes } from "./people/pause-and-stop.ts";
 
 /** A run as its journal has it now: what comes first when it is driven, and what was recorded before. */
@@ -171,11 +170,27 @@ let listening: ReturnType<typeof loadListening> | null = null;
 /** The log file and the traces of the run; loaded only where there are any. */
 async function listenerOf({ options, flow, project, run, begin, past }: Driven): Promise<Listener | null> {
   const { log, env = process.env } = options;
-  if (log === undefined && !flow.settings.logging.enabled && !isTraced(env)) return null;
+  const traced = isTraced(env);
+  if (log === undefined && !flow.settings.logging.enabled && !traced) return null;
   const first = past[0] ?? ("at" in begin ? begin : null);
   const { listen } = await (listening ??= loadListening());
   const isResumed = past.length > 0;
-  return await listen({ flow, run, startedAt: first?.at ?? 0, isResumed, root: project.root, env, log });
+  return await listen({
+    flow,
+    run,
+    startedAt: first?.at ?? 0,
+    isResumed,
+    root: project.root,
+    env,
+    traced,
+    log,
+  });
+}
+
+/** Whether the environment asks for traces. */
+function isTraced(env: NodeJS.ProcessEnv): boolean {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none") return false;
+  return Boolean(env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) || Boolean(env.OTEL_EXPORTER_OTLP_ENDPOINT);
 }
 
 function broken(result: Result, error: RunnerError, message: string): Result {

@@ -2,12 +2,12 @@
 import { commandForms, mayOffer, mayOfferAsking } from "../../boundaries/gate/gate.ts";
 import { isOutside, TRUSTED_HOSTS, type SandboxPlaces } from "../../boundaries/sandbox/policy.ts";
 import { openedLabels } from "../../effects/actions/closing.ts";
-import type { CommandCheck, Flow, Module } from "../../flow/flow.ts";
+import type { CommandCheck, Flow } from "../../flow/flow.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
 import { handlerOf, isOnGitHub, namesIssue } from "../../flow/handlers.ts";
 import { own } from "../../flow/json.ts";
 import type { McpServer } from "../../flow/mcp.ts";
-import { partsOf } from "../../flow/rules.ts";
+import { modulesIn, partsOf } from "../../flow/rules.ts";
 import {
   WORKTREE_ROOT,
   type Actions,
@@ -24,7 +24,7 @@ export async function trustLines(
   places: () => Pick<SandboxPlaces, "root" | "home">,
 ): Promise<readonly string[]> {
   const plain = plainLines(flow, confined);
-  const modules = modulesOf(flow);
+  const modules = modulesIn(flow);
   const { asked, filesystem } = flow.settings.boundaries.sandbox;
   const opens = asked === true && filesystem.allowedPaths.length > 0 && startsCommands(flow);
   if (modules.length === 0 && !opens) return plain;
@@ -53,7 +53,7 @@ function plainLines(flow: Flow, confined: boolean): readonly string[] {
   const lines = distinct([
     ...[
       ...commandsOf(flow).map((line) => `$ ${line}`),
-      ...modulesOf(flow).map(({ file, digest }) => `node ${word(file)} (sha256 ${digest})`),
+      ...modulesIn(flow).map(({ file, digest }) => `node ${word(file)} (sha256 ${digest})`),
       ...servers.filter(([, { kind }]) => kind !== "http").map(serverLine),
       // A yes to what is confined is not a yes to the same without a sandbox.
     ].map((line) => (confined ? line : `with your permissions: ${line}`)),
@@ -81,15 +81,6 @@ function commandsOf({ checks, steps }: Flow): readonly string[] {
     ...Object.values(steps).flatMap(({ by }) =>
       by.kind === "command" ? [asShellLine(by.command, by.args)] : [],
     ),
-  ];
-}
-
-function modulesOf({ stop, hooks, settings: { actions } }: Flow): readonly Module[] {
-  const { enabled, types, modules = {} } = actions;
-  return [
-    ...partsOf(stop).flatMap((part) => (part.kind === "module" ? [part.module] : [])),
-    ...(hooks === undefined ? [] : [hooks]),
-    ...(enabled ? types.flatMap((type) => own(modules, type) ?? []) : []),
   ];
 }
 
@@ -125,7 +116,7 @@ function startsCommands(flow: Flow): boolean {
   const { mcpServers = {} } = flow.settings;
   return (
     commandsOf(flow).length > 0 ||
-    modulesOf(flow).length > 0 ||
+    modulesIn(flow).length > 0 ||
     Object.values(mcpServers).some(({ kind }) => kind === "stdio") ||
     Object.values(flow.steps).some((step) => step.by.kind === "model" && mayOfferAsking(step, "Bash"))
   );

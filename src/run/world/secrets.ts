@@ -8,7 +8,7 @@ import {
   secretValues,
 } from "../../boundaries/redact/secret-names.ts";
 import type { Flow } from "../../flow/flow.ts";
-import { variablesIn } from "../../flow/mcp.ts";
+import { serverValues, variablesIn } from "../../flow/mcp.ts";
 import { readConfig, type UserConfig } from "./config.ts";
 import { textIfAny } from "./files.ts";
 import type { DriveOptions } from "../options.ts";
@@ -32,7 +32,7 @@ const NONE: readonly string[] = [];
 function namedIn(flow: Flow | undefined): readonly string[] {
   if (flow?.settings.mcpServers === undefined) return NONE;
   const servers = Object.values(flow.settings.mcpServers);
-  return servers.flatMap((server) => variablesIn(server.kind === "http" ? server.headers : server.env));
+  return servers.flatMap((server) => variablesIn(serverValues(server)));
 }
 
 type Given = { readonly names: readonly string[]; readonly values: readonly string[] };
