@@ -4,9 +4,9 @@ import { isAbsolute } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Granted } from "../flow/flow.ts";
 import { shellWord } from "../flow/text/harmless.ts";
-import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../flow/json.ts";
 import { isRunId } from "../flow/recorded.ts";
-import { fileInside, inside } from "../journal/sqlite/inside.ts";
+import { fileInside, insideState } from "../journal/sqlite/inside.ts";
 import { readTextFile } from "./world/files.ts";
 import { writeOwn } from "./world/write-whole.ts";
 import type { WorktreeOptions } from "./world/worktree.ts";
@@ -110,7 +110,7 @@ function recordIn(file: string, batch: string): BatchRecord | null {
 
 function namesIn(stateDir: string): readonly string[] {
   try {
-    const names = readdirSync(inside(stateDir, FOLDER)).map((name) => name.replace(/\.json$/, ""));
+    const names = readdirSync(insideState(stateDir, FOLDER)).map((name) => name.replace(/\.json$/, ""));
     return names.filter((name) => NAME.test(name));
   } catch (error) {
     if (error instanceof RunnerError) throw error;
@@ -123,12 +123,8 @@ function fileOf(stateDir: string, batch: string): string {
 }
 
 function parsed(text: string): BatchRecord | null {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) && isRecord(value) ? (value as unknown as BatchRecord) : null;
-  } catch {
-    return null;
-  }
+  const value = parseJsonObject(text);
+  return value !== null && isRecord(value) ? (value as unknown as BatchRecord) : null;
 }
 
 function isRecord(value: JsonObject): boolean {

@@ -49,7 +49,7 @@ export function comparisonOf(one: ReadRun, other: ReadRun): Comparison {
   return { v: 1, same: found.length === 0, runs: [one.about, other.about], differences: found };
 }
 
-export type ReadRun = ReturnType<ReturnType<typeof createReading>["end"]>;
+export type ReadRun = ReturnType<ReturnType<typeof createComparable>["end"]>;
 
 /** Earlier versions did not record what is unknown. */
 function figuresOf({ unknown: _unknown, ...figures }: Usage): Json {
@@ -57,7 +57,7 @@ function figuresOf({ unknown: _unknown, ...figures }: Usage): Json {
 }
 
 /** What is compared of a run, collected entry by entry. */
-export function createReading() {
+export function createComparable() {
   const report = createReport();
   const answers = new Map<string, Json>();
   const checks = new Map<string, readonly Json[]>();

@@ -9,7 +9,7 @@ import {
   type PromptExplained,
   type Sourced,
 } from "./explain.ts";
-import type { Check, Flow, Label, Limits, Stage, Step, StepGuard, StepId } from "../flow/flow.ts";
+import type { Check, Flow, Label, Lifecycle, Limits, Step, StepGuard, StepId } from "../flow/flow.ts";
 import { isObject, own, type Path } from "../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../flow/text/placeholder.ts";
 import { outlineOf, type Edge } from "./outline.ts";
@@ -68,7 +68,7 @@ export type StepExplained = {
 
 export type Interrupted = Sourced<"retry" | "ask" | "fail">;
 
-export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> & {
+export type StageExplained = Pick<Lifecycle, "attempts" | "backoff" | "unresolved"> & {
   readonly turnCap: number;
   readonly gate: string | null;
   /** The tools it may call, and the one that ends it. */

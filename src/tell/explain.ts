@@ -1,9 +1,9 @@
 /** What holds for an agent, and where that comes from: written in a file, or a default. */
-import { budgetOf, type Budget } from "./budget.ts";
+import { budgetOf, type AnswerBudget } from "./budget.ts";
 import type { Flow, Limits, Parameter, Prompt, StepId } from "../flow/flow.ts";
 import { handlerOf } from "../flow/handlers.ts";
 import { own, sameJson, type Json } from "../flow/json.ts";
-import { outlineOf, type Node } from "./outline.ts";
+import { outlineOf, type OutlineNode } from "./outline.ts";
 import type { Problem } from "../flow/problem.ts";
 import { maxIterationsOf } from "../flow/rules.ts";
 import type { LoadResult, OriginOf, SettingValue, ValueOrigin, Written } from "../load/index.ts";
@@ -29,8 +29,8 @@ export type AgentExplained = {
   readonly hooks: string | null;
   readonly parameters: readonly (Parameter & { readonly origin: ValueOrigin })[];
   readonly settings: readonly LimitRow[];
-  readonly steps: readonly Node[];
-  readonly budget: Budget;
+  readonly steps: readonly OutlineNode[];
+  readonly budget: AnswerBudget;
   readonly problems: readonly Problem[];
 };
 

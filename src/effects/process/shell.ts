@@ -3,8 +3,7 @@ import type { Shell, TurnResult } from "../../engine/ports.ts";
 import { RunnerError } from "../../engine/ports.ts";
 import { fillIn, type CommandPerformer } from "../../flow/argv.ts";
 import type { Step } from "../../flow/flow.ts";
-import type { JsonObject } from "../../flow/json.ts";
-import { isObject } from "../../flow/json.ts";
+import { parseJsonObject } from "../../flow/json.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
 import { oneLine } from "./output.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
@@ -64,20 +63,11 @@ function answerOf(step: Step, performer: CommandPerformer, result: ProcessResult
     return fault(step, said === "" ? ending : `${ending}: ${said}`);
   }
   const text = result.stdout;
-  return { kind: "reply", text, calls: [], output: parseObject(text) ?? { raw: text }, usage: NO_USAGE };
+  return { kind: "reply", text, calls: [], output: parseJsonObject(text) ?? { raw: text }, usage: NO_USAGE };
 }
 
 const STDERR_TAIL = 2_000;
 const NO_USAGE = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
 
 function fault(step: Step, what: string): TurnResult {
   return { kind: "fault", fault: { kind: "process", message: `Step "${step.id}": ${what}.` } };

@@ -2,7 +2,7 @@
 import { RunnerError, type Journal } from "../../engine/ports.ts";
 import { createTrace } from "../../story/visits.ts";
 import { auditRecords, type AuditRecord } from "../../tell/audit.ts";
-import { comparisonOf, createReading, type Comparison } from "../../tell/compare.ts";
+import { comparisonOf, createComparable, type Comparison } from "../../tell/compare.ts";
 import type { LogLine } from "../../tell/log-line.ts";
 import { logLines } from "../../tell/log.ts";
 import { asDriven, whyIn, type Why } from "../../tell/why.ts";
@@ -41,7 +41,7 @@ export async function whyPartly(
 export async function compareRuns(journal: Journal, a: string, b: string): Promise<Comparison> {
   const read = async (ref: string) => {
     const row = await findRun(journal, ref);
-    const { add, end } = createReading();
+    const { add, end } = createComparable();
     const { state, flow, digest } = await foldRun(journal, row, add);
     return end({ run: row.id, agent: row.agent, digest }, flow, state);
   };
