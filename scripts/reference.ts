@@ -7,13 +7,13 @@ import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { ROOMS } from "./rooms.ts";
 import { EXIT_MEANINGS } from "../src/flow/verdict.ts";
 import { AGENT } from "../src/load/agent/agent-shape.ts";
-import { CODES } from "../src/load/rules/codes.ts";
+import { CODES } from "../src/load/codes.ts";
 import { COMPLETE_REGISTRY } from "../src/load/registry/complete-shape.ts";
 import { CHECK_REGISTRY } from "../src/load/questions/questions-shape.ts";
 import { REGISTRY } from "../src/load/registry/registry-shape.ts";
 import { MACHINE, STAGE } from "../src/load/stages/stage-shape.ts";
 import type { Form } from "../src/flow/shape.ts";
-import { toJsonSchema } from "../src/load/text/shape.ts";
+import { toJsonSchema } from "../src/flow/shape.ts";
 import { CONFIG } from "../src/run/world/config-shape.ts";
 import { SCRIPT } from "./script-shape.ts";
 

@@ -1,9 +1,7 @@
 /** The rooms of src/: what each is for, and what it may import besides itself. `engine/ports` is that one file. */
-export const ROOMS: {
-  readonly [room: string]: { readonly about: string; readonly imports: readonly string[] };
-} = {
+export const ROOMS: { readonly [room: string]: Room } = {
   flow: { about: "The data model. Types and small pure functions.", imports: [] },
-  load: { about: "Text in, a Flow or a list of Problems out. Pure.", imports: ["flow"] },
+  load: { about: "Text in, a Flow or a list of Problems out. Pure.", imports: ["flow"], isClosed: true },
   engine: { about: "The heart: decide and drive. Pure but for the ports it is given.", imports: ["flow"] },
   prompts: { about: "What is said to the model. Pure.", imports: ["flow"] },
   backends: { about: "Models and coding agents.", imports: ["flow", "engine/ports"] },
@@ -46,4 +44,11 @@ export const ROOMS: {
     ],
   },
   cli: { about: "The command.", imports: ["flow", "load", "story", "tell", "run", "testing"] },
+};
+
+type Room = {
+  readonly about: string;
+  readonly imports: readonly string[];
+  /** Other rooms import only the files beside its floors: each is a door of its own, so that none loads the others. */
+  readonly isClosed?: true;
 };

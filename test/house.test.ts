@@ -19,10 +19,27 @@ test("every room imports only what it may", () => {
       .filter((path) => path.startsWith("."))
       .map((path) => new URL(path, `file:///${file}`).pathname.replace(/^\/src\//, "").replace(/\.ts$/, ""))
       .filter((path) => path.split("/")[0] !== room)
-      .filter((path) => !may.some((allowed) => path === allowed || path.startsWith(`${allowed}/`)))
+      .filter(
+        (path) =>
+          !may.some((allowed) => path === allowed || path.startsWith(`${allowed}/`)) || isBehindDoor(path),
+      )
       .map((path) => `${file} imports ${path}`);
   });
   assert.deepEqual(wrong, []);
+});
+
+/** On a floor of a room that other rooms enter only by the files beside its floors. */
+function isBehindDoor(path: string): boolean {
+  const [room = "", ...rest] = path.split("/");
+  return ROOMS[room]?.isClosed === true && rest.length > 1;
+}
+
+test("a closed room is entered by the files beside its floors only", () => {
+  assert.deepEqual(["load/index", "load/rules/ends", "flow/text/places"].map(isBehindDoor), [
+    false,
+    true,
+    false,
+  ]);
 });
 
 test("the check above sees a forbidden import", () => {
@@ -54,6 +71,37 @@ test("the pure rooms touch no clock, chance, environment, disk, network or proce
   });
   assert.deepEqual(wrong, []);
 });
+
+/** Words of one written form. What a flow says in them is data, which `flow/` reads and words. */
+const FORM_WORDS =
+  /stage|registry|intent(?!ion|ed)|closure|continuation|c3l|dialect|stepflow|structuredgate|workflow|machine/i;
+
+test("no word of a written form stands in engine/", () => {
+  const engine = files.filter((file) => file.startsWith("src/engine/"));
+  assert.ok(engine.length > 20);
+  const found = engine.flatMap((file) =>
+    [file, ...readFileSync(root + file, "utf8").split("\n")]
+      .map((line, number) => ({ line, where: `${file}:${number}` }))
+      .filter(({ line }) => FORM_WORDS.test(line))
+      .map(({ line, where }) => `${where}: ${line.trim()}`),
+  );
+  assert.deepEqual(found, []);
+});
+
+for (const [word, isOfForm] of [
+  ["lane.stage", true],
+  ["callInStage", true],
+  ["steps_registry.json", true],
+  ["fallbackIntent", true],
+  ["effect.intended", false],
+  ["the intention", false],
+  ["a closure", true],
+  ["machine.yaml", true],
+  ["flow.dialect", true],
+  ["lifecycle", false],
+] as const)
+  test(`${word} is ${isOfForm ? "" : "not "}a word of a written form`, () =>
+    assert.equal(FORM_WORDS.test(word), isOfForm));
 
 for (const [file, text] of Object.entries(pages())) {
   test(`${file} is up to date (npm run reference)`, () => {

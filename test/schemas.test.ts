@@ -122,6 +122,8 @@ test("the config.json of the docs fits its schema, is read, and says the same of
     { providers: { open: {} } },
     { sandbox: "maybe" },
     { acp: {} },
+    { acp: { command: "x", timeoutMs: 1 } },
+    { command: { command: "x", timeoutMs: 0 } },
     { prices: { "a/b": { input: 1 } } },
     { limits: { turns: 0 } },
     router({ provider: "open" }),

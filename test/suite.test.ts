@@ -1,4 +1,4 @@
-/** The suite itself, as far as its source shows it: every wait has an end, and every test asserts something. */
+/** The suite itself, as far as its source shows it: waits have an end, tests assert something, files can be read. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -79,6 +79,11 @@ test("the check above sees a test that only ends", () => {
     'test("a", work);',
   ])
     assert.equal(found(text), 0, text);
+});
+
+test("no file of the suite has more than 800 lines: a long table belongs in files by subject", () => {
+  const long = trees.filter(({ text }) => text.trimEnd().split("\n").length > 800).map(({ file }) => file);
+  assert.deepEqual(long, []);
 });
 
 /** Loops that wait for time to pass, and that neither a count nor an error ends. */

@@ -12,7 +12,7 @@ export type Peer = {
   readonly version?: string;
   /** What it is for, as in "… needs". */
   readonly whose: string;
-  /** Where it is told of, and the code for its absence; those of backends where they are not said. */
+  /** The page that describes it, and the code for its absence; those of backends where they are not said. */
   readonly page?: string;
   readonly code?: string;
 };

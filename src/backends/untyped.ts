@@ -2,7 +2,7 @@
 import { figure } from "../flow/figure.ts";
 import { isObject, own, type Json } from "../flow/json.ts";
 
-export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+export function memberAt(value: Json | undefined, ...path: readonly string[]): Json | undefined {
   return path.reduce<Json | undefined>((here, key) => (isObject(here) ? own(here, key) : undefined), value);
 }
 

@@ -1,7 +1,7 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
 import { UsageError, type Flag, type Offer, type Values } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { CommandCall } from "./call.ts";
 
 /** A command, as it is declared in the table below. */
 type Declaration = {
@@ -21,7 +21,7 @@ type Declaration = {
 export type CliCommand = Omit<Declaration, "document"> & {
   readonly name: CommandName;
   readonly document: "result" | "findings" | "plain";
-  readonly load: () => Promise<(call: Call) => Promise<number>>;
+  readonly load: () => Promise<(call: CommandCall) => Promise<number>>;
 };
 
 /** What a command takes besides flags. `is`: what a shell offers there. */
@@ -418,6 +418,17 @@ const DECLARED = {
     flags: [TRUST_JOURNAL],
     details: [RUN_IDS, "Current work is discarded, completed work is kept, and `resume` continues the run."],
     examples: ["lockstep stop @last"],
+  },
+  note: {
+    summary: "write a note on a run that has ended",
+    words: [RUN, { name: "TEXT", is: "new" }],
+    flags: [TRUST_JOURNAL],
+    details: [
+      RUN_IDS,
+      "The note is recorded in the journal of the run: show, why and logs print it, and `export` takes it along",
+      "(hidden with --redact). It changes nothing else: outcome, times and path of the run stay as they were.",
+    ],
+    examples: ["lockstep note @last 'Released as 1.4.0'", "lockstep note @failed 'The API was down'"],
   },
   continue: {
     summary: "continue a run, even if it was paused",
@@ -850,7 +861,7 @@ const DECLARED = {
 export type CommandName = keyof typeof DECLARED;
 
 /** A call of this command: only the flags that it declares can be read. */
-export type CallOf<Name extends CommandName> = Call<Values<(typeof DECLARED)[Name]["flags"]>>;
+export type CallOf<Name extends CommandName> = CommandCall<Values<(typeof DECLARED)[Name]["flags"]>>;
 
 /** Where the code of each command is; the number that it gives is the exit code. */
 const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>) => Promise<number>> } = {
@@ -859,6 +870,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   answer: async () => (await import("./commands/answer.ts")).answerRun,
   pause: async () => (await import("./commands/steer.ts")).pause,
   stop: async () => (await import("./commands/steer.ts")).stop,
+  note: async () => (await import("./commands/note.ts")).writeNote,
   continue: async () => (await import("./commands/steer.ts")).goOn,
   check: async () => (await import("./commands/check.ts")).checkAgents,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,

@@ -1,14 +1,15 @@
 /** Help texts, made from the table of commands. */
 import type { Parameter } from "../flow/flow.ts";
 import { EXIT_MEANINGS } from "../flow/verdict.ts";
+import { BACKEND_IDS } from "../run/world/backend-table.ts";
 import type { Flag } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { CommandCall } from "./call.ts";
 import { commandNamed, COMMANDS, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { shownInLine, table, type Paint } from "./text/text.ts";
 import { asTyped } from "./text/typed.ts";
 
 /** `lockstep help [COMMAND]` */
-export function printHelp({ words: [name], flags, screen, host: { program } }: Call): Promise<number> {
+export function printHelp({ words: [name], flags, screen, host: { program } }: CommandCall): Promise<number> {
   const command = name === undefined ? null : commandNamed(name);
   if (flags.json) screen.document(describe(command === null ? COMMANDS : [command]));
   else
@@ -105,9 +106,10 @@ function besides(flag: Flag, parameters: readonly Parameter[]): Flag {
 
 function flagRows(flags: readonly Flag[], typed: (text: string) => string): readonly string[] {
   return table(
-    flags.map(({ name, short, takes, help }) => {
+    flags.map(({ name, short, takes, help, offers }) => {
       const long = `--${name}${takes === undefined ? "" : ` ${takes}`}`;
-      return [short === undefined ? `    ${long}` : `-${short}, ${long}`, typed(help)];
+      const more = offers === "backend" ? `: ${BACKEND_IDS.join(", ")}` : "";
+      return [short === undefined ? `    ${long}` : `-${short}, ${long}`, typed(help + more)];
     }),
   );
 }

@@ -1,7 +1,7 @@
 /** The limits that a line gives: `--max-turns` and its like for the run, `--max` for anything. */
 import type { Reached } from "../flow/event.ts";
 import type { Granted } from "../flow/flow.ts";
-import { grantedBeside } from "../load/agent/spending.ts";
+import { grantedBeside } from "../flow/spending.ts";
 import type { DriveOptions } from "../run/index.ts";
 import {
   NEEDS_MONEY,
@@ -13,11 +13,11 @@ import {
   TIME_UNITS,
   UsageError,
 } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { CommandCall } from "./call.ts";
 import type { DriveFlags } from "./commands.ts";
 import { shellWord } from "./text/text.ts";
 
-export function spending({ flags }: Call<DriveFlags>): Pick<DriveOptions, "spending"> {
+export function spending({ flags }: CommandCall<DriveFlags>): Pick<DriveOptions, "spending"> {
   const short = Object.entries(SHORT).flatMap(([flag, name]) => {
     const value = flags[flag as keyof typeof SHORT];
     return value === undefined ? [] : [{ [name]: value }];

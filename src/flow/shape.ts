@@ -163,14 +163,62 @@ export function anything(
 }
 
 /** What a flow keeps of a value that was read: plain JSON, without what was not written. */
-export type Recorded<T> =
+export type RecordedShape<T> =
   T extends ReadonlyMap<string, infer V>
     ? { readonly [key: string]: V }
     : T extends readonly unknown[]
       ? T
       : T extends object
-        ? { readonly [K in Given<T>]: Recorded<T[K]> } & {
-            readonly [K in Exclude<keyof T, Given<T>>]?: Recorded<Exclude<T[K], undefined>>;
+        ? { readonly [K in Given<T>]: RecordedShape<T[K]> } & {
+            readonly [K in Exclude<keyof T, Given<T>>]?: RecordedShape<Exclude<T[K], undefined>>;
           }
         : T;
 type Given<T> = { [K in keyof T]: undefined extends T[K] ? never : K }[keyof T];
+
+/** The table as JSON Schema. Unknown keys are refused there, so that an editor underlines a misspelled one. */
+export function toJsonSchema(form: Form): JsonSchema {
+  const { doc: description } = form;
+  const usual = form.usual ?? form.default ?? null;
+  const common = { description, ...(usual === null ? {} : { default: usual }) };
+  switch (form.kind) {
+    case "text":
+      return {
+        ...common,
+        type: form.nullable ? ["string", "null"] : "string",
+        ...(form.enum && { enum: [...form.enum] }),
+        ...(form.pattern && { pattern: form.pattern }),
+        ...(form.filled && { minLength: 1 }),
+      };
+    case "number":
+      return {
+        ...common,
+        type: form.integer ? "integer" : "number",
+        ...(form.min !== undefined && { minimum: form.min }),
+      };
+    case "flag":
+      return { ...common, type: "boolean" };
+    case "list":
+      return { ...common, type: "array", items: toJsonSchema(form.of), ...(form.filled && { minItems: 1 }) };
+    case "map":
+      return { ...common, type: "object", additionalProperties: toJsonSchema(form.of) };
+    case "object": {
+      const required = Object.keys(form.fields).filter((key) => form.fields[key]!.required);
+      return {
+        ...common,
+        type: "object",
+        properties: Object.fromEntries(
+          Object.entries(form.fields).map(([key, of]) => [key, toJsonSchema(of)]),
+        ),
+        ...(required.length > 0 && { required }),
+        ...(form.open === undefined && {
+          ...(form.rest === undefined && { patternProperties: { [FOREIGN_KEY]: {} } }),
+          additionalProperties: form.rest === undefined ? false : toJsonSchema(form.rest),
+        }),
+      };
+    }
+    case "any":
+      return { ...common, ...(form.schema ?? (form.types && { type: [...form.types] })) };
+  }
+}
+
+const FOREIGN_KEY = "^\\$(schema|comment)$";

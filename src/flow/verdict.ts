@@ -80,6 +80,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["QUESTION_EXPIRED", EXIT.invalid],
   ["NOT_DRIVEN", EXIT.invalid],
   ["RUN_OVER", EXIT.invalid],
+  ["RUN_OPEN", EXIT.invalid],
   ["RUN_PAUSED", EXIT.waiting],
   ["STEP_UNKNOWN", EXIT.invalid],
   ["USAGE", EXIT.invalid],

@@ -6,21 +6,24 @@
  */
 import type { Digest, FileTree, FindPrompt } from "../flow/files.ts";
 import type { Flow } from "../flow/flow.ts";
-import type { JsonObject, JsonSchema, Path } from "../flow/json.ts";
+import type { Json, JsonSchema, Path } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { readClimpt } from "./agent/climpt.ts";
 import type { ModelToTry } from "./agent/models.ts";
-import type { Code } from "./rules/codes.ts";
+import type { Code } from "./codes.ts";
 import type { ToolNames } from "./rules/tools.ts";
 import type { OriginOf } from "./text/origin.ts";
 import { joinPath } from "./text/paths.ts";
+
+export type { ModelToTry } from "./agent/models.ts";
+export type { ValueOrigin, OriginOf, Written } from "./text/origin.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
 export type LoadResult = {
   readonly flow: Flow | null;
   readonly origin: OriginOf;
-  /** agent.json as it holds: defaults in the place of what is not written. */
-  readonly settings: JsonObject;
+  /** Every setting of agent.json in the order of its declaration: what is written, or else its default. */
+  readonly settings: readonly SettingValue[];
   /** The file or folder that holds the steps. */
   readonly stepsIn: string;
   readonly problems: readonly Problem[];
@@ -30,7 +33,10 @@ export type LoadResult = {
   readonly inOrder: (problems: readonly Problem[]) => readonly Problem[];
   readonly schemas: readonly SchemaToTry[];
   readonly models: readonly ModelToTry[];
+  readonly folders: readonly FolderToTry[];
 };
+
+export type SettingValue = { readonly path: Path; readonly value: Json };
 
 export type Found = { readonly code: Code; readonly message: string; readonly fix: string };
 
@@ -39,6 +45,9 @@ export type SchemaToTry = {
   readonly schema: JsonSchema;
   readonly refuse: (fault: string, path: Path) => Problem;
 };
+
+/** A folder that commands may write to, and the problem when it leads where it must not. */
+export type FolderToTry = { readonly path: string; readonly refuse: (why: string) => Problem };
 
 /** What the loader has to know of the program around it. */
 export type LoadWorld = {

@@ -3,24 +3,30 @@ import type { Problem } from "../flow/problem.ts";
 import { AGENT } from "./agent/agent-shape.ts";
 import { modelsToTry } from "./agent/models.ts";
 import type { LoadResult, SchemaToTry } from "./index.ts";
-import type { Finding } from "./rules/finding.ts";
+import type { Finding } from "./rules/rule.ts";
+import { refusedFolder } from "./rules/sandbox.ts";
 import { toProblem } from "./rules/weigh.ts";
-import { at, type Loaded } from "./rules/loaded.ts";
+import { atPart, type LoadedFlow } from "./rules/loaded.ts";
 import { emptyDocument } from "./text/document.ts";
 import { originsIn } from "./text/origin.ts";
-import { wholeOf } from "./text/record.ts";
+import { leavesIn } from "./text/record.ts";
 
 export function resultOf(
-  loaded: Loaded,
+  loaded: LoadedFlow,
   stepsIn: string,
   problems: readonly Problem[],
   schemas: readonly SchemaToTry[],
 ): LoadResult {
   const origin = originsIn(loaded.where);
   const problemAt: LoadResult["problemAt"] = (part, found) =>
-    toProblem({ ...found, ...at(loaded, ...part) }, loaded.live);
+    toProblem({ ...found, ...atPart(loaded, ...part) }, loaded.live);
   const models = modelsToTry(loaded, problemAt);
-  const settings = wholeOf(AGENT, loaded.agent);
+  const settings = leavesIn(AGENT, loaded.agent);
+  const { asked, filesystem } = loaded.flow.settings.boundaries.sandbox;
+  const folders = (asked ? filesystem.allowedPaths : []).map((path, index) => ({
+    path,
+    refuse: (why: string) => problemAt([...ALLOWED_PATHS, String(index)], refusedFolder(path, why)),
+  }));
   return {
     flow: loaded.flow,
     origin,
@@ -31,8 +37,11 @@ export function resultOf(
     inOrder: asFound,
     schemas,
     models,
+    folders,
   };
 }
+
+const ALLOWED_PATHS = ["settings", "runner", "boundaries", "sandbox", "filesystem", "allowedPaths"];
 
 /** Nothing could be built. */
 export function onlyProblems(findings: readonly Finding[], file: string): LoadResult {
@@ -40,13 +49,14 @@ export function onlyProblems(findings: readonly Finding[], file: string): LoadRe
   return {
     flow: null,
     origin: () => null,
-    settings: {},
+    settings: [],
     stepsIn: file,
     problems: findings.map((finding) => toProblem(finding, null)),
     problemAt: (_part, found) => toProblem({ ...found, document, pointer: "" }, null),
     inOrder: asFound,
     schemas: [],
     models: [],
+    folders: [],
   };
 }
 

@@ -5,9 +5,15 @@ import type { FileRead, FileTree } from "../flow/files.ts";
 import { canonicalJson } from "../flow/json.ts";
 import type { Claim } from "../flow/parameter-flag.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { loadAgent, type LoadResult, type LoadWorld, type SchemaToTry } from "../load/index.ts";
-import type { ModelToTry } from "../load/agent/models.ts";
-import { didYouMean } from "../load/text/suggest.ts";
+import {
+  loadAgent,
+  type FolderToTry,
+  type LoadResult,
+  type LoadWorld,
+  type ModelToTry,
+  type SchemaToTry,
+} from "../load/index.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
 import { findPrompt } from "../prompts/find.ts";
 import { createFiles } from "./world/files.ts";
 import { findProject, listAgents, type Project } from "./world/project.ts";
@@ -47,7 +53,7 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   const compiled = [...(await schemaProblems(result.schemas)), ...(await modelProblems(result.models))];
   const problems = [
     ...result.inOrder([...result.problems, ...compiled]),
-    ...(flow === null ? [] : await pathProblems(flow, project, problemAt)),
+    ...(await folderProblems(result.folders, project)),
     ...(flow === null ? [] : await moduleProblems(flow, files)),
     ...(flow === null || options.claim === undefined ? [] : flagProblems(flow, options.claim, problemAt)),
   ].map((problem) => naming(problem, agent, project));
@@ -202,21 +208,17 @@ async function modelProblems(models: readonly ModelToTry[]): Promise<readonly Pr
 }
 
 /** Where the folders of the sandbox really lead. What the words alone tell was found before. */
-async function pathProblems(
-  flow: Flow,
+async function folderProblems(
+  folders: readonly FolderToTry[],
   project: Project,
-  problemAt: LoadResult["problemAt"],
 ): Promise<readonly Problem[]> {
-  const { asked, filesystem } = flow.settings.boundaries.sandbox;
-  if (!asked || filesystem.allowedPaths.length === 0) return [];
+  if (folders.length === 0) return [];
   const { refusePath } = await import("../boundaries/sandbox/policy.ts");
-  const { refusedFolder } = await import("../load/rules/sandbox.ts");
   const { placesOf } = await import("./world/sandbox.ts");
   const places = placesOf(project, project.root, process.env);
-  return filesystem.allowedPaths.flatMap((path, index) => {
+  return folders.flatMap(({ path, refuse }) => {
     const why = refusePath(path, places);
-    const part = ["settings", "runner", "boundaries", "sandbox", "filesystem", "allowedPaths", `${index}`];
-    return why === null ? [] : [problemAt(part, refusedFolder(path, why))];
+    return why === null ? [] : [refuse(why)];
   });
 }
 
@@ -225,7 +227,7 @@ async function moduleProblems(flow: Flow, files: FileTree): Promise<readonly Pro
   const { actions } = flow.settings;
   if (flow.hooks === undefined && flow.stop.kind === "end" && !actions.enabled) return [];
   const { brokenModule, importedBy, modulesOf, skippedModules, strayHooks, unparsedModule } =
-    await import("../load/agent/modules.ts");
+    await import("../load/modules.ts");
   const problems: Problem[] = [];
   const seen = new Set<string>();
   const skipped = new Set<string>();

@@ -9,7 +9,7 @@ import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
-import { coerceParameters } from "../load/agent/parameters.ts";
+import { coerceParameters } from "../load/parameters.ts";
 import { driveRun, type Recorded } from "./drive-run.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";

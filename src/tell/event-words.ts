@@ -23,6 +23,7 @@ export const TEXTS_OF = {
   "run.limited": [],
   "run.adopted": [],
   "run.left": [],
+  "run.noted": ["text"],
   "step.warned": [],
   "step.waited": [],
   "step.cut": [],
@@ -58,6 +59,10 @@ export function eventWords(event: Event): EventWords | null {
       const text = event.still.join(", ");
       const line = `did not stop in time: ${text}`;
       return { title: "left", name: "still running", text, line, tone: "warning" };
+    }
+    case "run.noted": {
+      const line = `note: ${event.text}`;
+      return { title: "note", name: "by a person", text: event.text, line, tone: "warning", lasting: true };
     }
     case "step.warned":
       return { title: "limit", name: "near", text: event.text, tone: "warning" };

@@ -32,6 +32,7 @@ for (const [path, why] of [
   [join(home, ".bashrc.d"), /begins with a dot/],
   ["link", /begins with a dot/],
   ["~/plain", /begins with a dot/],
+  ["~/plain/not/there", /begins with a dot/],
   ["~/bin", /programs are started from/],
   ["~/Library/LaunchAgents", /programs are started from/],
   [join(top, "tools/bin"), /programs are started from/],

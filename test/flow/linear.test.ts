@@ -9,7 +9,7 @@ import { fencesIn } from "../../src/flow/text/fences.ts";
 import { jsonLine, shown, shownInLine } from "../../src/flow/text/harmless.ts";
 import type { Json, JsonSchema } from "../../src/flow/json.ts";
 import { parseStageBody } from "../../src/flow/text/placeholder.ts";
-import { scanJson } from "../../src/load/text/places.ts";
+import { scanJson } from "../../src/flow/text/places.ts";
 import { readYaml } from "../../src/load/text/yaml.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
 import { parseLenient, parseTemplate } from "../../src/flow/text/template.ts";

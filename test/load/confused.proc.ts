@@ -71,6 +71,7 @@ const SETTING: Files = {
     prices: { "openai/x": { input: 1, output: 2 } },
     defaultBackend: "quick",
     acp: { command: "coder", args: ["--x"], pass: ["A"] },
+    command: { command: "model", timeoutMs: 9 },
     sandbox: "auto",
     network: ["example.org"],
     env: ["A"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readPath } from "../../src/flow/json.ts";
-import { repeatedMembers } from "../../src/load/text/places.ts";
+import { repeatedMembers } from "../../src/flow/text/places.ts";
 import { load, REGISTRY, tree } from "./world.ts";
 
 const REPEATED: readonly [name: string, text: string, found: readonly [string, number, number][]][] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyFixes, type FixedFiles } from "../../src/load/migrate/fix.ts";
+import { applyFixes, type FixedFiles } from "../../src/load/fix.ts";
 import { tree001, tree002 } from "./documents.ts";
 import { mutateText, mutateValue } from "./mutate.ts";
 import { filesOf, load, tree, type Tree } from "./world.ts";

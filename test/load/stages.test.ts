@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import type { Step } from "../../src/flow/flow.ts";
-import { CODES } from "../../src/load/rules/codes.ts";
+import { CODES } from "../../src/load/codes.ts";
 import { printed } from "./documents.ts";
 import { FOLDER, loadStages, stageTree, told, type StageChanges } from "./stage-world.ts";
 import { AROUND, CHECK, forked, inputs, plan } from "./stage-rows/row.ts";
@@ -400,6 +400,26 @@ test("where the agent limits commands, so does every stage", () => {
   );
   assert.deepEqual(step.tools.allow, ["Read", "Write", "Bash(git *)"]);
 });
+
+const COVERED: readonly (readonly [ofAgent: readonly string[], ofPlan: readonly string[]])[] = [
+  [
+    ["Read", "Gr*p"],
+    ["Read", "Grep"],
+  ],
+  [["Read", "Gr*x"], ["Read"]],
+  [["Read", "x*ep"], ["Read"]],
+  [["Read", "G*e*p"], ["Read"]],
+  [
+    ["R*", "*p"],
+    ["Read", "Grep"],
+  ],
+];
+for (const [ofAgent, ofPlan] of COVERED) {
+  test(`of the agent's ${ofAgent.join(" and ")} a stage keeps ${ofPlan.join(" and ")}`, () => {
+    const agent = { runner: { boundaries: { allowedTools: ofAgent } } };
+    assert.deepEqual(stepOf({ "agent.json": JSON.stringify(agent) }).tools.allow, ofPlan);
+  });
+}
 
 test("the reason of a stage's finding begins with its class", () => {
   for (const [code, { why }] of Object.entries(CODES)) {

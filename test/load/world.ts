@@ -8,7 +8,7 @@ import type { LoadResult } from "../../src/load/index.ts";
 import { climptIn } from "../../src/load/agent/climpt.ts";
 import { readYaml } from "../../src/load/text/yaml.ts";
 import { loadRegistry } from "../../src/load/registry/registry-agent.ts";
-import { unescapeSegment } from "../../src/load/text/places.ts";
+import { unescapeSegment } from "../../src/flow/json-pointer.ts";
 import { findPrompt } from "../../src/prompts/find.ts";
 import { compared } from "./findings.ts";
 

@@ -22,6 +22,7 @@ export const HANDLERS = {
   done: "builtin:completion-signal",
   plan: "builtin:log",
 };
+export const NOTE = { type: "note", content: "one", filename: "notes.md" };
 export const TYPES = ["issue-action", ...Object.keys(HANDLERS)];
 
 export type Settings = {
@@ -148,3 +149,7 @@ export async function withActing(settings: Settings, use: (world: World) => Prom
 export function effectsOf({ effects }: Pick<Result, "effects">): readonly string[] {
   return effects.map(({ kind, state }) => `${kind}:${state}`);
 }
+
+/** The texts of an issue's comments, without the signature that Lockstep adds. */
+export const bodies = (issue: { readonly comments: readonly { readonly body: string }[] }) =>
+  issue.comments.map(({ body }) => body.replace(/\n\n<!-- lockstep [0-9a-f]{32} -->$/, " (signed)"));

@@ -99,6 +99,15 @@ export const GOLDEN: { readonly [name: string]: Golden } = {
       says("closure.a", "closing"),
     ],
   },
+  noted: {
+    prepare: (folder) => writeFiles(folder, agentFiles("a", STEPS)),
+    agent: "a",
+    script: [says("initial.a", "next"), says("continuation.a", "handoff"), says("closure.a", "closing")],
+    then: async ({ journal, ...around }) => {
+      await withNote(journal, "This one was shown to the customer.");
+      return await resume({ run: "@last", journal, ...around });
+    },
+  },
   complete: {
     prepare: (folder) => writeFiles(folder, tree002()),
     agent: "issues",
@@ -251,6 +260,17 @@ export const GOLDEN: { readonly [name: string]: Golden } = {
       }),
   },
 };
+
+/** As `lockstep note` does it. */
+async function withNote(journal: Journal, text: string): Promise<void> {
+  const [row] = await journal.list({ limit: 1 });
+  const { id, last } = row!;
+  const handle = await journal.claim(id);
+  const { seq, at, event } = last!;
+  const note = { seq: seq + 1, at: at + 60_000, moved: 60_000, event: { type: "run.noted", text } } as const;
+  await handle.append([note, { seq: seq + 2, at: note.at, event }]);
+  await handle.release();
+}
 
 function example(folder: string, name: string): void {
   cpSync(join(EXAMPLES, name, "project"), folder, { recursive: true });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { migrateAgent } from "../../src/load/migrate/migrate.ts";
+import { migrateAgent } from "../../src/load/migrate.ts";
 import { createFiles } from "../../src/run/world/files.ts";
 import { check, createMemoryJournal, load, run, whatIf, type ScriptReply } from "../../src/run/index.ts";
 import { filesOf, tree } from "../load/world.ts";

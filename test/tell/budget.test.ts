@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Backend, TurnRequest, TurnResult } from "../../src/engine/ports.ts";
 import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
 import type { Flow, StepGuard, Move, Step, StopRule } from "../../src/flow/flow.ts";
-import { sketchCheck, sketchFlow, text, type StepSketch } from "../../src/testing/flows.ts";
+import { sketchCheck, sketchFlow, sketchPrompt, type StepSketch } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
 
 /** A flow of sketches; some steps become questions about others. */
@@ -24,7 +24,7 @@ function flowOf(
 }
 
 function guard(maxFailures: number, back: StepGuard["back"] = { kind: "caller" }): StepGuard {
-  const checks = [{ check: "proof", edition: text("Mend it.") }];
+  const checks = [{ check: "proof", edition: sketchPrompt("Mend it.") }];
   return { on: "closing", checks, onFailure: "retry", maxFailures, back };
 }
 
@@ -233,6 +233,25 @@ const rows: readonly Row[] = [
     answers: 6,
     visits: 6,
     line: /\(6 iterations\)/,
+  },
+  {
+    name: "only the step whose checks failed leads where they lead back to",
+    flow: flowOf(
+      {
+        a: { edges: { next: "a", handoff: "close" }, answer: { repairs: 0 } },
+        close: {
+          kind: "close",
+          edges: { closing: null },
+          guard: guard(3, { kind: "goto", step: "fix" }),
+          answer: { repairs: 0 },
+        },
+        fix: { edges: { next: "close" }, answer: { repairs: 1 } },
+      },
+      { stop: { kind: "visits", count: 2 }, limits: { visits: 6 } },
+    ),
+    answers: 8,
+    visits: 6,
+    line: /\(6 iterations on the most expensive path\)/,
   },
   {
     name: "failed checks lead back one time less than they may fail",

@@ -1,7 +1,7 @@
 /** The command that an agent asks permission for, as the line that really runs. Pure. */
 import { shellWord } from "../../flow/text/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
-import { at, listIn, textIn } from "../untyped.ts";
+import { memberAt, listIn, textIn } from "../untyped.ts";
 
 /**
  * `said`: everything the agent said of the call, the request last. A command that is to run elsewhere is judged with the
@@ -52,17 +52,17 @@ const HARMLESS: ReadonlySet<string> = new Set(
 /** null: one of them is not a text. Some programs name the folder only when they announce the call. */
 function foldersIn(said: readonly JsonObject[], inputs: readonly JsonObject[]): readonly string[] | null {
   const fields = inputs.flatMap((input) => FOLDERS.map((field) => own(input, field)));
-  const told = [...fields, ...said.map((one) => at(one, "_meta", "terminal_info", "cwd"))];
-  const folders = told.filter((folder) => folder !== undefined && folder !== null);
+  const named = [...fields, ...said.map((one) => memberAt(one, "_meta", "terminal_info", "cwd"))];
+  const folders = named.filter((folder) => folder !== undefined && folder !== null);
   return folders.every((folder) => typeof folder === "string") ? [...new Set(folders)] : null;
 }
 
 /** Gemini CLI says where before anything else, so no word of the model can stand there. */
 function geminiFolders({ toolCallId, content }: JsonObject): readonly string[] | null {
   if (textIn(toolCallId).startsWith("mcp_")) return null;
-  const told = textIn(at(listIn(content)[0], "content", "text"));
-  if (told === "" || told.startsWith("[current working directory ")) return [];
-  const folder = /^\[in (.*)\]/s.exec(told)?.[1];
+  const named = textIn(memberAt(listIn(content)[0], "content", "text"));
+  if (named === "" || named.startsWith("[current working directory ")) return [];
+  const folder = /^\[in (.*)\]/s.exec(named)?.[1];
   return folder === undefined ? null : [folder];
 }
 

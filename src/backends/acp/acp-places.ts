@@ -1,7 +1,7 @@
 /** The places that an agent names when it asks permission to read, search or change files. Pure. */
 import { fileURLToPath } from "node:url";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
-import { at, listIn } from "../untyped.ts";
+import { memberAt, listIn } from "../untyped.ts";
 
 export type AcpPlaces = {
   /** In a field for places. */
@@ -14,10 +14,10 @@ export type AcpPlaces = {
 export function placesIn(said: readonly JsonObject[]): AcpPlaces {
   const found = said.flatMap(({ rawInput, locations, content }) => [
     ...inValue("", rawInput ?? null, 0),
-    ...listIn(locations).map((place) => ({ isNamed: true, text: at(place, "path") })),
+    ...listIn(locations).map((place) => ({ isNamed: true, text: memberAt(place, "path") })),
     ...listIn(content).map((part) => ({
       isNamed: true,
-      text: at(part, "type") === "diff" ? at(part, "path") : undefined,
+      text: memberAt(part, "type") === "diff" ? memberAt(part, "path") : undefined,
     })),
   ]);
   const texts = (isNamed: boolean) =>

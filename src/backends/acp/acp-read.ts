@@ -1,15 +1,14 @@
 /** What an agent says over the Agent Client Protocol, in our words. Pure. */
-import { stripVTControlCharacters } from "node:util";
 import type { ToolSpec } from "../../engine/ports.ts";
 import type { Fault } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
 import { shown } from "../../flow/text/harmless.ts";
-import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../../flow/json.ts";
 import { isServerName, MCP_PREFIX, serverNamed, toolNameOf } from "../../flow/mcp.ts";
-import { gutter } from "../../flow/text/visible.ts";
 import { commandIn } from "./acp-command.ts";
 import { globsIn, hasOnlyTerms, placesIn } from "./acp-places.ts";
-import { at, countIn, listIn, textIn } from "../untyped.ts";
+import { withPrinted } from "../agent-child.ts";
+import { memberAt, countIn, listIn, textIn } from "../untyped.ts";
 
 /**
  * The server that we hand to an agent has one tool, for its answer. Its name begins like this and goes on at random for
@@ -40,7 +39,7 @@ export const NOTHING_FROM_ACP: AcpHeard = { text: "", calls: new Map(), costUsd:
 export function hearAcp(heard: AcpHeard, update: JsonObject): AcpHeard {
   switch (update.sessionUpdate) {
     case "agent_message_chunk":
-      return { ...heard, text: heard.text + textIn(at(update, "content", "text")) };
+      return { ...heard, text: heard.text + textIn(memberAt(update, "content", "text")) };
     case "tool_call":
     case "tool_call_update": {
       const id = textIn(update.toolCallId);
@@ -67,8 +66,13 @@ export function hearAcp(heard: AcpHeard, update: JsonObject): AcpHeard {
 
 /** What a call is: some programs announce one twice, the second time with its input. */
 function identity(call: JsonObject): string {
-  const name = at(call, "_meta", "claudeCode", "toolName") ?? call.name ?? call.title;
-  return JSON.stringify([call.kind, name, at(call, "rawInput", "server"), at(call, "rawInput", "tool")]);
+  const name = memberAt(call, "_meta", "claudeCode", "toolName") ?? call.name ?? call.title;
+  return JSON.stringify([
+    call.kind,
+    name,
+    memberAt(call, "rawInput", "server"),
+    memberAt(call, "rawInput", "tool"),
+  ]);
 }
 
 /** Not its output, which may be long. */
@@ -101,7 +105,7 @@ export type AcpPermission = {
 
 /**
  * What an agent asks permission for, as calls that our gate knows: each must pass. An empty list: the tool for its answer,
- * which needs no permission. Tools are told apart by their kind, as every agent has names of its own. A tool of ours is
+ * which needs no permission. Tools are distinguished by their kind, as every agent has names of its own. A tool of ours is
  * known by what the program itself says of it and never by words that a model may have chosen: for many tools the title
  * is such a text. What is not certain is judged as a tool that is not known.
  */
@@ -179,11 +183,11 @@ const OPENCODE = "OpenCode";
 /** The mode in which a program asks before it changes anything; null: it is in that mode, or has none that is known. */
 export function modeToAsk(agent: string, modes: Json | undefined): string | null {
   const mode = own(ASKING_MODES, agent);
-  const isThere = listIn(at(modes, "availableModes")).some((one) => at(one, "id") === mode);
-  return mode === undefined || !isThere || at(modes, "currentModeId") === mode ? null : mode;
+  const isThere = listIn(memberAt(modes, "availableModes")).some((one) => memberAt(one, "id") === mode);
+  return mode === undefined || !isThere || memberAt(modes, "currentModeId") === mode ? null : mode;
 }
 
-/** By default, or by the user's own settings, some of them ask a model instead, or nobody. */
+/** By default, or by the user's own settings, some of them ask a model instead, or do not ask at all. */
 const ASKING_MODES: { readonly [agent: string]: string } = {
   [CODEX]: "read-only",
   [EARLIER_CODEX]: "read-only",
@@ -226,7 +230,9 @@ function toolOf(call: JsonObject, first: JsonObject, agent: string, asked: Json 
   if (agent === GEMINI) return geminiTool(call);
   if (agent === OPENCODE) return openCodeTool(call, first);
   const names = [call, first].flatMap((said) =>
-    [textIn(at(said, "_meta", "claudeCode", "toolName")), textIn(said.name)].filter((name) => name !== ""),
+    [textIn(memberAt(said, "_meta", "claudeCode", "toolName")), textIn(said.name)].filter(
+      (name) => name !== "",
+    ),
   );
   const [name] = names;
   // A later title says what is done with the tool.
@@ -251,21 +257,24 @@ function titleOf({ title }: JsonObject): string {
 /** It marks what belongs to a server, and names server and tool before it asks. */
 function codexTool(call: JsonObject, first: JsonObject, asked: Json | undefined): Tool {
   const isOfServer =
-    at(first, "_meta", "is_mcp_tool_call") === true && at(asked, "is_mcp_tool_approval") === true;
+    memberAt(first, "_meta", "is_mcp_tool_call") === true && memberAt(asked, "is_mcp_tool_approval") === true;
   if (!isOfServer) return untold(call);
-  const [server, tool] = [textIn(at(first, "rawInput", "server")), textIn(at(first, "rawInput", "tool"))];
-  return toolOfServer(server, tool, at(first, "rawInput", "arguments"));
+  const [server, tool] = [
+    textIn(memberAt(first, "rawInput", "server")),
+    textIn(memberAt(first, "rawInput", "tool")),
+  ];
+  return toolOfServer(server, tool, memberAt(first, "rawInput", "arguments"));
 }
 
 /** The same in other fields. */
 function earlierCodexTool(call: JsonObject, first: JsonObject): Tool {
   const { kind, rawInput } = call;
-  const isAsked = at(rawInput, "request", "_meta", "codex_approval_kind") === "mcp_tool_call";
-  const server = textIn(at(rawInput, "server_name"));
-  const isAnnounced = at(first, "rawInput", "server") === server;
+  const isAsked = memberAt(rawInput, "request", "_meta", "codex_approval_kind") === "mcp_tool_call";
+  const server = textIn(memberAt(rawInput, "server_name"));
+  const isAnnounced = memberAt(first, "rawInput", "server") === server;
   if (kind !== undefined || !isAsked || server === "" || !isAnnounced) return untold(call);
-  const tool = textIn(at(first, "rawInput", "tool"));
-  return toolOfServer(server, tool, at(rawInput, "request", "_meta", "tool_params"));
+  const tool = textIn(memberAt(first, "rawInput", "tool"));
+  return toolOfServer(server, tool, memberAt(rawInput, "request", "_meta", "tool_params"));
 }
 
 /** A name that two servers could share is put in quotes. */
@@ -283,7 +292,7 @@ function toolOfServer(server: string, tool: string, said: Json | undefined): Too
 function geminiTool(call: JsonObject): Tool {
   const name = isUnspecific(call.kind) ? geminiName(textIn(call.toolCallId)) : "";
   if (!name.startsWith("mcp_")) return untold(call);
-  const input = parsed(textIn(at(listIn(call.content)[0], "content", "text")));
+  const input = parseJsonObject(textIn(memberAt(listIn(call.content)[0], "content", "text"))) ?? {};
   const spellings = (known: string) => [`mcp_${joined(known)}`];
   return { name: name.startsWith(MCP_PREFIX) ? JSON.stringify(name) : name, input, by: "server", spellings };
 }
@@ -297,16 +306,7 @@ function geminiName(id: string): string {
 
 const LONGEST_ID = 400;
 
-function parsed(text: string): JsonObject {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
-
-/** `allow_once` or nothing: an agent that was told "always" would not ask again. */
+/** `allow_once` or nothing: an agent that was answered "always" would not ask again. */
 export function choose(options: Json | undefined, allow: boolean): JsonObject {
   const kinds = allow ? ["allow_once"] : ["reject_once", "reject_always"];
   const list = listIn(options).filter((one) => isObject(one));
@@ -324,8 +324,8 @@ export function acpTokens(response: JsonObject): {
   readonly inputTokens: number;
   readonly outputTokens: number;
 } {
-  const count = (name: string) => countIn(at(response, "usage", name));
-  const quota = (name: string) => countIn(at(response, "_meta", "quota", "token_count", name));
+  const count = (name: string) => countIn(memberAt(response, "usage", name));
+  const quota = (name: string) => countIn(memberAt(response, "_meta", "quota", "token_count", name));
   const input = count("inputTokens") + count("cachedReadTokens") + count("cachedWriteTokens");
   const output = count("outputTokens");
   return {
@@ -336,8 +336,8 @@ export function acpTokens(response: JsonObject): {
 
 /** The model of a session, where the agent says; else "". */
 export function modelIn(session: JsonObject): string {
-  const option = listIn(session.configOptions).find((one) => at(one, "category") === "model");
-  return textIn(at(session, "models", "currentModelId")) || textIn(at(option, "currentValue"));
+  const option = listIn(session.configOptions).find((one) => memberAt(one, "category") === "model");
+  return textIn(memberAt(session, "models", "currentModelId")) || textIn(memberAt(option, "currentValue"));
 }
 
 /** `printed`: what the agent wrote to stderr. No line of what it says can be taken for one of ours. */
@@ -345,15 +345,13 @@ export function toAcpFault(error: unknown, printed = ""): Fault {
   const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : null;
   const message = error instanceof Error ? error.message : String(error);
   const data = typeof error === "object" && error !== null && "data" in error ? (error.data as Json) : null;
-  const details = textIn(data) || textIn(at(data, "details")) || textIn(at(data, "message"));
+  const details = textIn(data) || textIn(memberAt(data, "details")) || textIn(memberAt(data, "message"));
   const whole = details === "" || message.includes(details) ? message : `${message}: ${details}`;
   const reason = shown(whole).replaceAll("\n", "\n  | ");
-  const last = shown(stripVTControlCharacters(printed).trim());
-  const words = last === "" ? "" : `\nIt printed:\n${gutter(last)}`;
-  if (code === -32000) {
-    return { kind: "auth", message: `The agent wants you to sign in first: ${reason}${words}` };
-  }
-  return { kind: code === null ? "process" : "other", message: `The agent failed: ${reason}${words}` };
+  const isAuth = code === -32000;
+  const what = isAuth ? "The agent wants you to sign in first" : "The agent failed";
+  const kind = isAuth ? "auth" : code === null ? "process" : "other";
+  return { kind, message: withPrinted(`${what}: ${reason}`, printed) };
 }
 
 /** Every place that it names. `isRun`: a command does it, which is judged for itself. */

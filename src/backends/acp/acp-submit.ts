@@ -40,7 +40,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const request = JSON.parse(line);
   if (request.id === undefined) continue;
   const result = answer(request);
-  const told = result === undefined ? { error: { code: -32601, message: "Method not found" } } : { result };
-  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id: request.id, ...told }) + "\\n");
+  const outcome = result === undefined ? { error: { code: -32601, message: "Method not found" } } : { result };
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id: request.id, ...outcome }) + "\\n");
 }
 `;

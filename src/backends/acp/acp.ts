@@ -9,7 +9,7 @@ import { readFile, realpath, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Backend, Gate, Message, RunRequest, ToolSpec, TurnResult } from "../../engine/ports.ts";
+import type { Backend, Gate, RunRequest, ToolSpec, TurnResult } from "../../engine/ports.ts";
 import type { Usage } from "../../flow/event.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
 import {
@@ -27,11 +27,11 @@ import {
 } from "./acp-read.ts";
 import { SUBMIT_SERVER } from "./acp-submit.ts";
 import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
-import type { AgentChild } from "../agent-child.ts";
+import { conversationText, INTERRUPTED, INTERRUPTED_FAULT, runOf, type AgentChild } from "../agent-child.ts";
 import { passOn } from "../environment.ts";
 import type { McpBridge, BridgedCall } from "../mcp/mcp-bridge.ts";
 import { loadPeer } from "../peer.ts";
-import { at, textIn } from "../untyped.ts";
+import { memberAt, textIn } from "../untyped.ts";
 
 export type AcpOptions = {
   /** The agent, from the user's own settings: a project must not choose what is started here. */
@@ -129,19 +129,19 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
       process.kill();
       return new Error(`${command} was started and has not answered for ${startMs / 1000} s`);
     });
-    const canLoad = at(agentCapabilities, "loadSession") === true;
-    const name = textIn(at(agentInfo, "name"));
+    const canLoad = memberAt(agentCapabilities, "loadSession") === true;
+    const name = textIn(memberAt(agentInfo, "name"));
     return { process, connection, canLoad, name, gone };
   }
 
-  /** Closed unless each call that is asked for passes; a session that nobody asked anything gets nothing. */
+  /** Closed unless each call that is asked for passes; a session without a request gets nothing. */
   async function permit({ sessionId, toolCall, options, _meta: meta }: JsonObject): Promise<JsonObject> {
     try {
       const session = sessions.get(textIn(sessionId));
       if (session === undefined || agent === null) return choose(options, false);
       const { name } = await agent;
       const { cwds, served, server, heard } = session;
-      const announced = heard.calls.get(textIn(at(toolCall, "toolCallId")));
+      const announced = heard.calls.get(textIn(memberAt(toolCall, "toolCallId")));
       const asking = { agent: name, cwds, served, server, announced, meta };
       for (const call of toCalls(toolCall as JsonObject, asking)) {
         if (!(await session.gate(call, null)).allow) return choose(options, false);
@@ -165,7 +165,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
   ): Promise<Session> {
     const known = id === undefined ? undefined : sessions.get(id);
     if (known !== undefined) return known;
-    const temp = await processes.open(runOf(asker.key));
+    const temp = await processes.open(runOf(asker));
     const submitted = join(temp, `${++opened}.json`);
     if (id !== undefined && !at.canLoad) {
       throw new Error(
@@ -225,7 +225,7 @@ export async function createAcp(options: AcpOptions): Promise<Backend> {
     const giveUp = () => started?.kill();
     signal.addEventListener("abort", giveUp);
     try {
-      agent ??= start(runOf(request.asker.key), request.cwd);
+      agent ??= start(runOf(request.asker), request.cwd);
       const at = await agent;
       const isNew = request.session === undefined;
       const session = await open(at, request);
@@ -287,9 +287,6 @@ const SDK = { name: "@agentclientprotocol/sdk", version: "2", whose: "The acp ba
 /** An agent loads itself first, and may fetch something. */
 const START_MS = 60_000;
 
-const INTERRUPTED_FAULT = { kind: "other", message: "The query was interrupted." } as const;
-const INTERRUPTED: TurnResult = { kind: "fault", fault: INTERRUPTED_FAULT };
-
 /** It counts with what is known of its cost so far. */
 function interrupted(session: Session, response: JsonObject | null): TurnResult {
   const usage = usageOf(session, response ?? {});
@@ -304,11 +301,6 @@ function usageOf(session: Session, response: JsonObject): Usage {
   const spent = costUsd === null ? null : Math.max(0, costUsd - (session.costUsd ?? 0));
   session.costUsd = costUsd ?? session.costUsd;
   return { turns: Math.max(1, calls.size), ...acpTokens(response), costUsd: spent };
-}
-
-/** The run that an asker belongs to. */
-function runOf(key: string): string {
-  return key.split("/", 1)[0]!;
 }
 
 async function toResult(session: Session, response: JsonObject, capped: boolean): Promise<TurnResult> {
@@ -341,18 +333,14 @@ async function takeSubmitted(file: string): Promise<unknown> {
   }
 }
 
-/** The protocol has no place for a system prompt or a schema: both are told. */
+/** The protocol has no place for a system prompt or a schema: both are part of the prompt. */
 function toPrompt({ system, messages, output }: RunRequest, server: string, isNew: boolean): string {
-  const told = messages.map(textOf).join("\n\n");
-  const parts = isNew ? [system, told] : [told];
+  const news = conversationText(messages);
+  const parts = isNew ? [system, news] : [news];
   if (output === undefined) return parts.join("\n\n");
   const schema = JSON.stringify(output.schema ?? { type: "object" });
   const how = `When you are done, call the tool ${SUBMIT} of the MCP server ${server}, once and with nothing beside it. Its input is your answer and fits this JSON Schema:\n${schema}`;
   return [...parts, how].join("\n\n");
-}
-
-function textOf(message: Message): string {
-  return message.role === "tool" ? message.results.map(({ content }) => content).join("\n") : message.text;
 }
 
 function submitServer(name: string, file: string): Json {

@@ -2,13 +2,13 @@
  * Models of many providers, asked through the interface that the AI SDK's provider packages share.
  *
  * One request is one model response: tools are described and never run here, nothing is tried again here, and whatever
- * goes wrong comes back as a fault. Responses are streamed, so that silence can be told from work.
+ * goes wrong comes back as a fault. Responses are streamed, so that silence can be distinguished from work.
  */
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Backend, TurnRequest, TurnResult } from "../../engine/ports.ts";
 import type { Answerer, Call, Fault, Usage } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
-import { isObject, own, type Json } from "../../flow/json.ts";
+import { isObject, own, parseJson, type Json } from "../../flow/json.ts";
 import type { Proxy } from "./connection.ts";
 import { errorEvent, modelFault, notInFormat, toFault } from "./faults.ts";
 import { brokenOff, hearResponse, heardWhole, readCalls, type ResponseHeard } from "./response.ts";
@@ -25,7 +25,7 @@ import { strictSchema } from "./wire-schema.ts";
 export type Models = { readonly [name: string]: ModelTarget };
 
 export type AiSdkOptions = {
-  /** What an earlier stretch of the run was told to keep. */
+  /** What an earlier stretch of the run kept. */
   readonly marks?: readonly Json[];
   readonly fetch?: typeof globalThis.fetch;
   /** Added to messages about servers that cannot be reached, such as a proxy that is not used. */
@@ -131,7 +131,7 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     call: LanguageModelV4CallOptions,
     exchange: Exchange,
   ): Promise<ResponseHeard> {
-    const value = jsonIn(document);
+    const value = parseJson(document.trim());
     if (readBody(document).isPage || (value !== undefined && reportsError(value)))
       return { kind: "trouble", error: { responseBody: document } };
     if (value === undefined) return { kind: "trouble", error: { message: notInFormat(document) } };
@@ -218,7 +218,7 @@ function answererOf(target: ModelTarget): Answerer {
 /** Silence after which a request is given up, unless the model says otherwise. */
 const SILENCE_MS = 120_000;
 
-/** Anthropic caches only what it is told to: everything up to the system prompt, and everything said so far. */
+/** Anthropic caches only what is marked: everything up to the system prompt, and everything said so far. */
 const CACHE_MARKS: {
   readonly [id in ProviderId]?: { readonly cacheMark: { readonly anthropic: JsonMark } };
 } = {
@@ -230,14 +230,6 @@ type JsonMark = { cacheControl: { type: "ephemeral" } };
 function wantsFormat({ output, tools }: TurnRequest, provider: ProviderId): boolean {
   const isSure = provider !== "openai-compatible" && provider !== "ollama";
   return isSure && output?.channel.kind === "output" && tools.length === 0;
-}
-
-function jsonIn(text: string): Json | undefined {
-  try {
-    return JSON.parse(text.trim()) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 /** OpenAI refuses a request with more of them, after the conversation was sent. */

@@ -237,7 +237,7 @@ function placeOf(location: unknown): string {
   return url === null ? "" : ` (this one leads to ${shownInLine(url.origin + url.pathname, 120)})`;
 }
 
-/** Seconds, a date, or milliseconds where a service says so. A date is held against the service's own clock if it tells. */
+/** Seconds, a date, or milliseconds where a service says so. A date is held against the service's own clock if it is given. */
 function retryAfter(headers: unknown, now: number): number | undefined {
   const millis = Number(member(headers, "retry-after-ms") ?? Number.NaN);
   if (Number.isFinite(millis) && millis >= 0) return Math.ceil(millis);

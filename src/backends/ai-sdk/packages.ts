@@ -8,7 +8,7 @@ export type Connection = {
   readonly model: string;
   readonly baseURL: string;
   readonly apiKey?: string;
-  /** Only Anthropic tells a token from a key. */
+  /** Only Anthropic distinguishes a token from a key. */
   readonly authToken?: string;
   readonly headers?: { readonly [name: string]: string };
   readonly fetch: typeof globalThis.fetch;

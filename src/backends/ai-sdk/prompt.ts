@@ -22,7 +22,7 @@ export type Remembered = {
   readonly by: string;
   /** By the id of the first call of a response. */
   readonly kept: ReadonlyMap<string, Keepsake>;
-  /** Ends what can be cached, where a provider has to be told. */
+  /** Ends what can be cached, where a provider needs a mark. */
   readonly cacheMark?: SharedV4ProviderOptions;
 };
 

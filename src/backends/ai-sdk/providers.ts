@@ -28,7 +28,7 @@ export type ModelTarget = RequestSettings & {
   readonly ref?: string;
   readonly baseUrl?: string;
   readonly apiKey?: string;
-  /** Sent as `Authorization: Bearer`, in the place of a key. Only Anthropic tells the two apart. */
+  /** Sent as `Authorization: Bearer`, in the place of a key. Only Anthropic distinguishes the two. */
   readonly authToken?: string;
   /** The variable that the key was read from, for messages. */
   readonly keyEnv?: string;

@@ -7,8 +7,8 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Backend, Message, RunRequest, TurnResult } from "../../engine/ports.ts";
-import type { Fault, Judged } from "../../flow/event.ts";
+import type { Backend, RunRequest, TurnResult } from "../../engine/ports.ts";
+import type { Fault, JudgedCall } from "../../flow/event.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
 import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
@@ -23,7 +23,7 @@ import {
   usageSoFar,
   type ClaudeHeard,
 } from "./claude-read.ts";
-import type { AgentChild } from "../agent-child.ts";
+import { conversationText, INTERRUPTED, INTERRUPTED_FAULT, runOf, type AgentChild } from "../agent-child.ts";
 import { toDraft07 } from "../draft-07.ts";
 import { passOn, type Environment } from "../environment.ts";
 import { toolOptions } from "./claude-tools.ts";
@@ -92,7 +92,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
 
   async function run(request: RunRequest): Promise<TurnResult> {
     if (request.signal.aborted) return INTERRUPTED;
-    const { temp, home } = await openHome(request.asker.key.split("/", 1)[0]!);
+    const { temp, home } = await openHome(runOf(request.asker));
     const started: AgentProcess<AgentChild>[] = [];
     const spawn = ({ command, args, cwd = request.cwd, env: seen, signal }: SpawnOptions) => {
       const agent = processes.start({ file: command, args, cwd, env: seen });
@@ -116,13 +116,13 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
       if (silent) abort();
       else patience.refresh();
     }, silenceMs);
-    const judged: Judged[] = [];
+    const judged: JudgedCall[] = [];
     const refused = (name: string, why: string) => void judged.push({ name, denied: why });
     let heard = NOTHING;
     let thrown: string | null = null;
     try {
       const question = {
-        prompt: request.messages.map(textOf).join("\n\n"),
+        prompt: conversationText(request.messages),
         options: {
           ...toOptions({ ...request, call, ...(model !== undefined && { model }) }, stop.signal),
           env: toEnv(env, home, temp),
@@ -183,14 +183,9 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
 
 const SDK = { name: "@anthropic-ai/claude-agent-sdk", version: "0.3", whose: "The claude-agent backend" };
 
-const INTERRUPTED = {
-  kind: "fault",
-  fault: { kind: "other", message: "The query was interrupted." },
-} as const;
-
 /** It counts with what it cost so far. */
 function interrupted(heard: ClaudeHeard): TurnResult {
-  return { kind: "fault", fault: withUsage(INTERRUPTED.fault, heard) };
+  return { kind: "fault", fault: withUsage(INTERRUPTED_FAULT, heard) };
 }
 
 function withUsage(fault: Fault, heard: ClaudeHeard): Fault {
@@ -246,10 +241,6 @@ export function toModel(model: string): string {
   return model.replace(/^(?:anthropic|claude-agent)[:/]/, "");
 }
 
-function textOf(message: Message): string {
-  return message.role === "tool" ? message.results.map(({ content }) => content).join("\n") : message.text;
-}
-
 /** Everything that the program, and the commands it starts, will see. */
 export function toEnv(env: NodeJS.ProcessEnv, home: string, temp: string): Environment {
   return {
@@ -268,6 +259,6 @@ const OURS = {
   // A response that is not streamed could not be known as a whole before its calls are made.
   CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK: "1",
   CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1",
-  // Else a tool that nobody offered stands beside the step's own.
+  // Else a tool that was not offered stands beside the step's own.
   ENABLE_TOOL_SEARCH: "false",
 } as const;

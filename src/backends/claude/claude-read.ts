@@ -6,7 +6,7 @@ import { figure, plainUsage } from "../../flow/figure.ts";
 import { shown } from "../../flow/text/harmless.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { costOf, priceOf, type Tokens } from "../ai-sdk/prices.ts";
-import { at, countIn, listIn, numberIn, textIn } from "../untyped.ts";
+import { memberAt, countIn, listIn, numberIn, textIn } from "../untyped.ts";
 
 /** The tool by which Claude Code takes a structured answer. */
 export const ANSWER_TOOL = "StructuredOutput";
@@ -54,11 +54,14 @@ export const NO_TOTALS: Totals = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
 export function hearClaude(heard: ClaudeHeard, message: JsonObject): ClaudeHeard {
   switch (message.type) {
     case "stream_event":
-      return streamed(heard, at(message, "event"));
+      return streamed(heard, memberAt(message, "event"));
     case "assistant":
       return typeof message.error === "string"
         ? { ...heard, trouble: message.error }
-        : listen(namedIn(heard, at(message, "message", "model")), at(message, "message", "content"));
+        : listen(
+            namedIn(heard, memberAt(message, "message", "model")),
+            memberAt(message, "message", "content"),
+          );
     case "system": {
       if (message.subtype !== "api_retry") return heard;
       const { retry_delay_ms: ms, error_status: status, error } = message;
@@ -73,21 +76,21 @@ export function hearClaude(heard: ClaudeHeard, message: JsonObject): ClaudeHeard
 }
 
 function streamed(heard: ClaudeHeard, event: Json | undefined): ClaudeHeard {
-  switch (at(event, "type")) {
+  switch (memberAt(event, "type")) {
     case "message_start": {
-      const count = (name: string) => countIn(at(event, "message", "usage", name));
+      const count = (name: string) => countIn(memberAt(event, "message", "usage", name));
       const [cacheRead, cacheWrite] = [
         count("cache_read_input_tokens"),
         count("cache_creation_input_tokens"),
       ];
       const input = count("input_tokens") + cacheRead + cacheWrite;
       const tokens = { input, output: count("output_tokens"), cacheRead, cacheWrite };
-      const used = [...heard.used, { model: textIn(at(event, "message", "model")), tokens }];
+      const used = [...heard.used, { model: textIn(memberAt(event, "message", "model")), tokens }];
       return { ...heard, turns: heard.turns + 1, texts: [...heard.texts.slice(-1), ""], used, retry: null };
     }
     case "message_delta": {
       const last = heard.used.at(-1);
-      const output = countIn(at(event, "usage", "output_tokens"));
+      const output = countIn(memberAt(event, "usage", "output_tokens"));
       if (last === undefined || output === 0) return heard;
       return {
         ...heard,
@@ -99,7 +102,7 @@ function streamed(heard: ClaudeHeard, event: Json | undefined): ClaudeHeard {
   }
 }
 
-/** Of a query that was stopped before it told its figures; null: no response had begun. */
+/** Of a query that was stopped before it reported its figures; null: no response had begun. */
 export function usageSoFar({ turns, used }: ClaudeHeard): Usage | null {
   if (turns === 0) return null;
   const costs = used.map(({ model, tokens }) => costOf(priceOf("anthropic", model), tokens));
@@ -175,7 +178,7 @@ function isEnough(result: JsonObject): boolean {
   return result.subtype === "error_max_turns" || isExhausted(result);
 }
 
-/** Five payloads that did not fit: the last of them is handed on, so that its faults are told in our words. */
+/** Five payloads that did not fit: the last of them is handed on, so that its faults are reported in our words. */
 function isExhausted(result: JsonObject): boolean {
   return result.subtype === "error_max_structured_output_retries";
 }
@@ -216,8 +219,8 @@ function toUsage(
 export function readMarks(marks: readonly Json[]): ReadonlyMap<string, Totals> {
   return new Map(
     marks.flatMap((mark) => {
-      const session = at(mark, "session");
-      const totals = at(mark, "totals");
+      const session = memberAt(mark, "session");
+      const totals = memberAt(mark, "totals");
       return typeof session === "string" && isObject(totals) ? [[session, totals as Totals] as const] : [];
     }),
   );

@@ -153,9 +153,8 @@ async function everyOffer(offer: Offer, place: Place): Promise<Offered> {
     case "model":
       return await models(around.env);
     case "backend": {
-      const { BACKENDS } = await import("../../run/world/backend-table.ts");
-      // A script is given with --script.
-      return named(Object.keys(BACKENDS).filter((id) => id !== "scripted"));
+      const { BACKEND_IDS } = await import("../../run/world/backend-table.ts");
+      return named(BACKEND_IDS);
     }
     case "run":
       return { also: place.command?.name === "replay" ? "files" : null, words: await runs(place) };

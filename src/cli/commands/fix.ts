@@ -1,7 +1,7 @@
 /** `check --fix`: corrects in the files what has one right answer, and reports it. */
 import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
 import { join } from "node:path";
-import { applyFixes, type AppliedFix } from "../../load/migrate/fix.ts";
+import { applyFixes, type AppliedFix } from "../../load/fix.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { load } from "../../run/load.ts";
 import { findProject } from "../../run/world/project.ts";

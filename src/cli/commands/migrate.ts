@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { diff } from "node:util";
 import { hasErrors } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { migrateAgent, type FileChange } from "../../load/migrate/migrate.ts";
+import { migrateAgent, type FileChange } from "../../load/migrate.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { notWritable } from "../../run/world/write-whole.ts";

@@ -1,5 +1,5 @@
 /** A flow as a graph for Graphviz. */
-import type { Node, Outline, Target } from "../../tell/outline.ts";
+import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
 import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf } from "./graph-words.ts";
 import { shownInLine } from "../text/text.ts";
 
@@ -32,7 +32,7 @@ export function renderDot({ agent, nodes, edges }: Outline): string {
   ].join("\n");
 }
 
-function looksOf({ kind, findings, isReached }: Node): string {
+function looksOf({ kind, findings, isReached }: OutlineNode): string {
   const worst = findings.some(({ severity }) => severity === "error") ? "#cc0000" : "#b07000";
   return [
     ...(kind === "verify" ? ["shape=hexagon"] : kind === "close" ? ["shape=box, peripheries=2"] : []),

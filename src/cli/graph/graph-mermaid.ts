@@ -1,5 +1,5 @@
 /** A flow as a Mermaid flowchart. */
-import type { Node, Outline, Target } from "../../tell/outline.ts";
+import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
 import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf } from "./graph-words.ts";
 
 export function renderMermaid({ nodes, edges }: Outline): string {
@@ -25,7 +25,7 @@ export function renderMermaid({ nodes, edges }: Outline): string {
   ].join("\n");
 }
 
-function boxOf(node: Node): string {
+function boxOf(node: OutlineNode): string {
   const text = quoted(nodeLines(node));
   switch (node.kind) {
     case "work":
@@ -42,7 +42,7 @@ function shapeOf(to: Target): string {
   return to.kind === "end" ? `((${text}))` : `[${text}]`;
 }
 
-function classesOf({ findings, isReached }: Node): readonly string[] {
+function classesOf({ findings, isReached }: OutlineNode): readonly string[] {
   const worst = findings.some(({ severity }) => severity === "error") ? "error" : "warning";
   return [...(findings.length === 0 ? [] : [worst]), ...(isReached ? [] : ["apart"])];
 }

@@ -1,5 +1,5 @@
 /** A flow as an SVG picture, whole in itself: no script, no font, nothing from outside. */
-import type { Node, Outline, Target } from "../../tell/outline.ts";
+import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
 import { layOutGraph, type LayoutNode, type Point } from "./graph-layout.ts";
 import {
   keysOf,
@@ -63,11 +63,11 @@ export function renderSvg({ agent, title, nodes, edges }: Outline): string {
 type Box = LayoutNode & {
   readonly lines: readonly string[];
   readonly of:
-    | { readonly kind: "node"; readonly node: Node; readonly loops: readonly Way[] }
+    | { readonly kind: "node"; readonly node: OutlineNode; readonly loops: readonly Way[] }
     | { readonly kind: "target"; readonly to: Target };
 };
 
-function stepBox(node: Node, key: string, loops: readonly Way[]): Box {
+function stepBox(node: OutlineNode, key: string, loops: readonly Way[]): Box {
   const lines = nodeLines(node);
   const labels = loops.flatMap(wayLines);
   return {

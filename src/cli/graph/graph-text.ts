@@ -1,5 +1,5 @@
 /** A flow drawn in the terminal: a box for each step, and beside the boxes a line for each step that others lead to. */
-import type { Edge, Node, Outline } from "../../tell/outline.ts";
+import type { Edge, OutlineNode, Outline } from "../../tell/outline.ts";
 import { conditionText, KIND_WORDS, labelText, leadsToItself, markText, targetText } from "./graph-words.ts";
 import { count, fit, shownInLine, widthOf, type Paint } from "../text/text.ts";
 
@@ -49,7 +49,7 @@ function framed(line: Row, inner: number): Row {
   return { ...line, text: `│ ${fit(line.text, inner)} │` };
 }
 
-function boxLines(node: Node, edges: readonly Edge[]): readonly Row[] {
+function boxLines(node: OutlineNode, edges: readonly Edge[]): readonly Row[] {
   const style: Row["style"] = node.isReached ? null : "dim";
   const markStyle: Row["style"] = node.findings.some(isError) ? "red" : "yellow";
   const own = edges.filter((edge) => !edge.isTacit);
@@ -70,7 +70,7 @@ function boxLines(node: Node, edges: readonly Edge[]): readonly Row[] {
   ];
 }
 
-function titleOf(node: Node): string {
+function titleOf(node: OutlineNode): string {
   const about = node.aside === null ? "" : ` about ${shownInLine(node.aside, 40)}`;
   const by = node.by === "command" ? ", a command" : "";
   return `${node.isEntry ? "▶ " : ""}${shownInLine(node.id, 60)} (${KIND_WORDS[node.kind]}${about}${by}, routed by ${node.routedBy})`;

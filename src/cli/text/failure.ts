@@ -1,7 +1,7 @@
 /** What a command that failed prints: words for people, one document for programs. */
 import { EXIT, exitCode } from "../../flow/verdict.ts";
 import type { Problem } from "../../flow/problem.ts";
-import { didYouMean } from "../../load/text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { toFailure } from "../../run/result.ts";
 import { UsageError } from "../args.ts";
 import type { CallUnderWay } from "../call.ts";

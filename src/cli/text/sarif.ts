@@ -1,9 +1,9 @@
 /** Findings as SARIF 2.1.0, the form in which code hosts and editors take them. */
 import type { Files } from "../../flow/files.ts";
 import type { Problem } from "../../flow/problem.ts";
-import { CODES } from "../../load/rules/codes.ts";
-import type { Rule } from "../../load/rules/rule.ts";
-import { escapeSegment, scanJson, type Scan } from "../../load/text/places.ts";
+import { CODES, type Rule } from "../../load/codes.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { scanJson, type Scan } from "../../flow/text/places.ts";
 
 const SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json";
 

@@ -14,7 +14,7 @@ export type FileAct = {
   readonly shown: string;
   readonly content: string;
   readonly mode: "append" | "write";
-  /** What was said of an attempt that nobody heard the end of. */
+  /** The detail of an attempt whose end is not recorded. */
   readonly past: string | null;
 };
 
@@ -151,7 +151,7 @@ async function append(
 
 type Since =
   | { readonly kind: "none" | "part" | "whole" }
-  /** It cannot be told any more. */
+  /** It can no longer be found out. */
   | { readonly kind: "unknown"; readonly why: string };
 
 const NOTHING: Since = { kind: "none" };

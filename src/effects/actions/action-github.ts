@@ -77,7 +77,7 @@ export function commentAct(kind: string, on: OnGitHub, issue: number, body: stri
         `issue #${issue} has so many comments that they were not all read, and the comment may be among them: look at the issue.`,
       ),
     async (github) =>
-      tell(
+      described(
         await github.createComment(issue, signed(quiet(body, on, github), on.mark)),
         ({ url }) => `commented on issue #${issue}: ${url}`,
       ),
@@ -105,7 +105,7 @@ export function issueAct(on: OnGitHub, issue: NewIssue): Act {
       const title = quiet(issue.title, on, github);
       const body = signed(quiet(issue.body, on, github), on.mark);
       const made = await github.createIssue({ ...issue, title, body });
-      return tell(made, ({ number, url }) => `opened issue #${number}: ${url}`);
+      return described(made, ({ number, url }) => `opened issue #${number}: ${url}`);
     },
     (github) => github.newestNumber(),
   );
@@ -122,7 +122,7 @@ export function changeAct(on: OnGitHub, { issue, kind, detail, isMade, is, make 
       const seen = await github.issue(issue);
       return seen.ok ? { ok: true, value: isMade(seen.value) ? { detail: is } : null } : seen;
     },
-    async (github) => tell(await make(github), () => is),
+    async (github) => described(await make(github), () => is),
   );
   return kind === "close" ? { ...changing, last: true } : changing;
 }
@@ -153,6 +153,6 @@ function look<T extends { readonly url: string }>(
   return { ok: true, value: found === undefined ? null : { detail: `it is there: ${found.url}` } };
 }
 
-function tell<T>(done: GithubOutcome<T>, words: (value: T) => string): GithubOutcome<string> {
+function described<T>(done: GithubOutcome<T>, words: (value: T) => string): GithubOutcome<string> {
   return done.ok ? { ok: true, value: words(done.value) } : done;
 }

@@ -10,15 +10,15 @@ export type ModuleAct = {
   readonly action: Action;
   readonly file: string;
   readonly host: () => Promise<ModuleHost>;
-  /** What the module is told besides the action. */
+  /** What the module receives besides the action. */
   readonly context: JsonObject;
-  /** An earlier attempt was begun, and nobody heard its end. */
+  /** An earlier attempt was begun, and its end is not recorded. */
   readonly wasBegun: boolean;
   readonly signal: AbortSignal;
 };
 
 /**
- * Whether an attempt that nobody heard the end of was carried out is for the module to say: its export `wasDone` is asked.
+ * Whether an attempt without a recorded end was carried out is for the module to say: its export `wasDone` is asked.
  * Without one it is not called a second time.
  */
 export function moduleAct({ key, action, file, host, context, wasBegun, signal }: ModuleAct): Act {

@@ -37,7 +37,7 @@ export type ActionSurroundings = Pick<BlocksDue, "settings" | "mayWrite" | "comp
   readonly signal: AbortSignal;
 };
 
-/** Where the block was found; `past` tells what is known of an act from before. */
+/** Where the block was found; `past` is what is known of an act from before. */
 export type ActionPlace = {
   readonly key: string;
   readonly step: string;
@@ -63,9 +63,9 @@ export async function actsOf(
     return refuse(action, "permissionMode plan of its step changes nothing on GitHub");
   switch (handler) {
     case "builtin:log":
-      return asked(told("action:log", at.key, action));
+      return asked(noted("action:log", at.key, action));
     case "builtin:completion-signal":
-      return asked(told("action:completion-signal", at.key, action));
+      return asked(noted("action:completion-signal", at.key, action));
     case "builtin:file":
       return await toFile(action, at, world);
     case "builtin:github-issue":
@@ -86,7 +86,7 @@ function refuse({ type }: Action, why: string): ActionRequest {
 }
 
 /** That it was said is all there is to it. */
-function told(kind: string, key: string, { type, content, metadata }: Action): Act {
+function noted(kind: string, key: string, { type, content, metadata }: Action): Act {
   const words = content === "" ? JSON.stringify(metadata) : content;
   const detail = `${type}: ${shownInLine(words, MOST_TOLD)}`;
   return { kind, key, target: type, detail, find: async () => null, perform: async () => applied(detail) };
@@ -230,7 +230,7 @@ function ownIssue({ args }: ActionSurroundings): number | null {
   return toCount(own(args, "issue"));
 }
 
-/** What the model read may have told it to act on any issue: only the run's own is taken on its word. */
+/** What the model read may ask it to act on any issue: only the run's own is accepted. */
 function foreignIssue(issue: number, world: ActionSurroundings): string | null {
   const mine = ownIssue(world);
   if (issue === mine || world.settings.actions.otherIssues === true) return null;

@@ -15,7 +15,7 @@ export type OnIssue = {
 };
 
 /**
- * Changes labels; `name` tells this change from others of the run. false: something failed, or was interrupted. It can be
+ * Changes labels; `name` distinguishes this change from others of the run. false: something failed, or was interrupted. It can be
  * called again, and goes on where it stopped: what was done once is not done again, also if somebody has undone it.
  */
 export async function changeLabels(it: OnIssue, name: string, { add, remove }: Labels): Promise<boolean> {
@@ -38,7 +38,7 @@ export async function closeIssue(
   return action === "label-only" || (await it.ledger.act(actOf(it, `${name}.close`, closing(it.issue))));
 }
 
-/** Whether all that would be done to the issue can be done; if not, that is told before anything else is begun. */
+/** Whether all that would be done to the issue can be done; if not, that is reported before anything else is begun. */
 export async function lookForGitHub(it: OnIssue): Promise<boolean> {
   const github = await it.github();
   if (github.ok) return true;

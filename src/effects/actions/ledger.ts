@@ -29,7 +29,7 @@ export type Ledger = {
   /** Whether the run may go on as if it were done. */
   readonly act: (act: Act) => Promise<boolean>;
   readonly stateOf: (key: string) => "intended" | Done["state"] | null;
-  /** Of something nobody heard how it went. */
+  /** Of an attempt whose end is not recorded. */
   readonly isOpen: () => boolean;
   readonly dryRun: boolean;
 };
@@ -40,7 +40,7 @@ export type LedgerOptions = {
   /** How far earlier attempts came, by key. */
   readonly past: ReadonlyMap<string, LedgerPast>;
   readonly record: (event: EffectEvent) => Promise<void>;
-  /** Acts are told and not done. */
+  /** Acts are reported and not done. */
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
 };

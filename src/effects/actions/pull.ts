@@ -130,7 +130,7 @@ function listed(closings: readonly string[]): string {
 
 const MOST_LISTED = 10;
 
-/** As the model says it, or as its commits do. The last line is not seen: it tells whose pull request it is. */
+/** As the model says it, or as its commits do. The last line is invisible: it names the run of the pull request. */
 async function wordsFor(
   it: Finalizing,
   { owner, repo }: GithubClient,

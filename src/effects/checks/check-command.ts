@@ -1,4 +1,4 @@
-/** A check by a command: whether it could run, what its success rule says, and what a failure prompt can tell of it. */
+/** A check by a command: whether it could run, what its success rule says, and what a failure prompt can say about it. */
 import type { CheckResult } from "../../flow/event.ts";
 import type { FailureParams } from "../../flow/failure.ts";
 import type { CommandCheck, SuccessRule } from "../../flow/flow.ts";
@@ -91,7 +91,7 @@ function expectation(rule: SuccessRule, result: ProcessResult): string {
 }
 
 /**
- * What a failure prompt can tell: extracted facts; what they mean and the raw ones stand under names that no extractor
+ * What a failure prompt can say: extracted facts; what they mean and the raw ones stand under names that no extractor
  * took. Loaded when something failed, since most checks pass.
  */
 async function paramsOf(check: CommandCheck, result: ProcessResult, summary: string): Promise<JsonObject> {

@@ -18,9 +18,9 @@ export async function judgeCommit(
   const seen = { ...env, ...GIT_ENV, GIT_ALLOW_PROTOCOL: "none" };
   const command = gitCommand(git ?? NOT_INSTALLED, NEWEST.split(" "));
   const result = await exec({ command, cwd, env: seen, timeoutMs, maxOutputBytes: MAX_BYTES, signal });
-  const told = read(result, timeoutMs);
-  if (told.kind === "unreadable") {
-    const { why, unrecoverable } = told;
+  const commit = readCommit(result, timeoutMs);
+  if (commit.kind === "unreadable") {
+    const { why, unrecoverable } = commit;
     const params: Omit<FailureParams<"commit-message">, "commit"> = {
       commitMessage: "",
       problems: [why],
@@ -29,12 +29,12 @@ export async function judgeCommit(
     };
     return { name, ok: false, pattern, summary: why, params, ...(unrecoverable ? { unrecoverable } : {}) };
   }
-  const problems = commitFaults(told.message);
-  const [header = ""] = told.message.split("\n", 1);
+  const problems = commitFaults(commit.message);
+  const [header = ""] = commit.message.split("\n", 1);
   const summary = `The newest commit is "${oneLine(header)}"${problems.length === 0 ? "" : `: ${problems.join("; ")}`}.`;
   const params: FailureParams<"commit-message"> = {
-    commitMessage: clipCaptured(told.message, MAX_PARAM_BYTES),
-    commit: told.commit,
+    commitMessage: clipCaptured(commit.message, MAX_PARAM_BYTES),
+    commit: commit.commit,
     problems,
     expectedForm: FORM,
     summary,
@@ -47,11 +47,11 @@ const NEWEST = "rev-list --max-count=1 --no-merges --encoding=UTF-8 --format=%B 
 const MAX_BYTES = 64 * 1024;
 const MAX_PARAM_BYTES = 8 * 1024;
 
-type Told =
+type CommitRead =
   | { readonly kind: "commit"; readonly commit: string; readonly message: string }
   | { readonly kind: "unreadable"; readonly why: string; readonly unrecoverable: boolean };
 
-function read(result: ProcessResult, timeoutMs: number): Told {
+function readCommit(result: ProcessResult, timeoutMs: number): CommitRead {
   const { exitCode, stdout, stderr } = result;
   const isNew = exitCode === 128 && stderr.includes("bad revision");
   if (isNew || (exitCode === 0 && stdout === ""))

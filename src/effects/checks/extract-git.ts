@@ -25,7 +25,7 @@ export function isUnstaged({ y }: StatusEntry): boolean {
   return y !== " " && y !== "?";
 }
 
-/** Both sides touched it, and nobody has decided yet. */
+/** Both sides touched it, and the conflict is not resolved yet. */
 export function isUnmerged({ x, y }: StatusEntry): boolean {
   return x === "U" || y === "U" || (x === y && (x === "A" || x === "D"));
 }
@@ -78,7 +78,7 @@ const MAX_NAMED = 20;
 /** Unmerged paths, as `git merge` and `git status` in both its forms list them, each once. */
 export function conflictPaths(output: CommandOutput): readonly string[] {
   const lines = linesOf(output.stdout, output.stderr);
-  const told = lines.flatMap((line) => {
+  const named = lines.flatMap((line) => {
     const match =
       /^CONFLICT \(.+?\): .*\bconflict in (.+)$/i.exec(line) ??
       /^CONFLICT \(.+?\): (.+?) deleted in /.exec(line) ??
@@ -88,7 +88,7 @@ export function conflictPaths(output: CommandOutput): readonly string[] {
   const unmerged = statusEntries(output)
     .filter(isUnmerged)
     .map(({ path }) => path);
-  return [...new Set([...told, ...unmerged])];
+  return [...new Set([...named, ...unmerged])];
 }
 
 function blockingPaths(lines: readonly string[]): readonly string[] {

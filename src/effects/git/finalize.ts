@@ -240,7 +240,7 @@ async function whyHeld({ git, worktree }: Finalizing, branch: string, what: stri
   if (!isHeld(changes)) return null;
   return heldFor(changes, what, worktree, branch, {
     command: `git -C ${quoted(home)} push ${quoted(finalize.remote)} ${quoted(branch)}`,
-    // Else the branch would name a commit that nobody else has.
+    // Else the branch would name a commit that exists nowhere else.
     first: (folder, { to }) =>
       `git -C ${quoted(folder)} push ${quoted(finalize.remote)} ${to}:${quoted(`refs/heads/${branch}`)}`,
   });

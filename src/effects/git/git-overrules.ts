@@ -22,7 +22,7 @@ export function createOverrules(
   { env, onOverruled }: Options,
   list: (cwd: string, args: readonly string[]) => Promise<string | null>,
 ): (cwd: string) => Promise<Overrules | null> {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const proxy = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
     .map((name) => env[name])
     .find(Boolean);
@@ -39,9 +39,9 @@ export function createOverrules(
     if (found === null) return null;
     remember(key, found);
     const { overruled } = found;
-    if (overruled.told.length > 0 && !told.has(common)) {
-      told.add(common);
-      onOverruled?.(overruled.told, top);
+    if (overruled.reported.length > 0 && !reported.has(common)) {
+      reported.add(common);
+      onOverruled?.(overruled.reported, top);
     }
     const { settings, elsewhere, fetches } = overruled;
     // Of a submodule it is where we are; anything else would have a merge write there.

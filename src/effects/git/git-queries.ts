@@ -11,8 +11,8 @@ export async function tipOf(git: Git, cwd: string, name: string): Promise<string
 
 /** The branch that a working tree is on; null: on none. */
 export async function branchOf(git: Git, cwd: string): Promise<string | null> {
-  const told = branchInHead(cwd);
-  if (told !== null) return told;
+  const inHead = branchInHead(cwd);
+  if (inHead !== null) return inHead;
   const answer = await git(cwd, ["symbolic-ref", "--quiet", "HEAD"]);
   return answer.ok ? answer.out.trim().replace(/^refs\/heads\//, "") : null;
 }
@@ -49,7 +49,7 @@ export async function listBranches(
 ): Promise<readonly GitBranch[] | null> {
   const isNamed = names.length > 0;
   const patterns = isNamed ? names.map((name) => `refs/heads/${name}`) : ["refs/heads"];
-  // The tree is in the commit, and of all branches some commit may be missing that nobody needs.
+  // The tree is in the commit, and of all branches some commit may be missing that is not needed.
   const more = isNamed ? ["%(tree)", "%(worktreepath)"] : ["", ""];
   const fields = ["%(refname)", "%(objectname)", "%(HEAD)", ...more];
   const answer = await askAgain(git, cwd, ["for-each-ref", `--format=${fields.join("%00")}%00`, ...patterns]);

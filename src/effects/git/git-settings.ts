@@ -1,7 +1,7 @@
 /**
  * What a repository's own settings could make git start, and what is said to git in their place.
  *
- * The settings of the user and the system stay as they are: they are nobody else's to write. Those of the repository (its
+ * The settings of the user and the system stay as they are: only they can write them. Those of the repository (its
  * `config`, its `config.worktree`, and what these include) came with a clone or were written by a run.
  */
 
@@ -29,7 +29,7 @@ export type Overruled = {
   /** Said to git after all files, so that it counts. */
   readonly settings: readonly (readonly [key: string, value: string])[];
   /** The keys that a person should know are not obeyed. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
   /** Where the repository says that its files are, as it is written; null: it says nothing. */
   readonly elsewhere: string | null;
   /** Git would fetch missing objects by itself, with a program that the repository names. */
@@ -42,7 +42,7 @@ export function overrule(all: readonly GitSetting[], proxy = ""): Overruled {
   const yours = all.filter(({ scope }) => scope === "system" || scope === "global");
   const yoursAt = (key: string) => yours.findLast((one) => one.key === key)?.value;
   const settings: (readonly [string, string])[] = [];
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const overruled = new Set<string>();
   for (const { key, value } of theirs) {
     const rule = RULES.find(({ matches }) => matches.test(key));
@@ -51,7 +51,7 @@ export function overrule(all: readonly GitSetting[], proxy = ""): Overruled {
     const own = yoursAt(key);
     if (rule.kind !== "list")
       settings.push([key, own ?? neutral(rule, key, theirs, yoursAt("http.proxy") ?? proxy)]);
-    if (rule.isTold !== false && own !== value && !key.endsWith(".required")) told.add(key);
+    if (rule.isReported !== false && own !== value && !key.endsWith(".required")) reported.add(key);
   }
   const helpers = theirs.some(({ key }) => HELPER.test(key))
     ? // An empty one takes back all that were named before.
@@ -60,7 +60,7 @@ export function overrule(all: readonly GitSetting[], proxy = ""): Overruled {
   const elsewhere = theirs.findLast(({ key }) => key === "core.worktree")?.value ?? null;
   const has = (pattern: RegExp) => theirs.some(({ key }) => pattern.test(key));
   const fetches = has(UPLOAD) && has(PROMISED);
-  return { settings: [...settings, ...helpers], told: [...told], elsewhere, fetches };
+  return { settings: [...settings, ...helpers], reported: [...reported], elsewhere, fetches };
 }
 
 /** The file that a setting of the repository has git read as well, as it is written, under whatever condition. */
@@ -78,8 +78,8 @@ type Rule = {
   readonly kind: "value" | "proxy" | "required" | "list";
   /** What is said where the user says nothing. */
   readonly to?: string;
-  /** false: nothing that we call would look at it, so nobody needs to know. */
-  readonly isTold?: false;
+  /** false: nothing that we call would look at it, so it is not reported. */
+  readonly isReported?: false;
 };
 
 const HELPER = /^credential\.(?:.+\.)?helper$/s;
@@ -95,9 +95,9 @@ const RULES: readonly Rule[] = [
   { matches: /^filter\..+\.(?:clean|smudge|process)$/s, kind: "value", to: "" },
   { matches: /^filter\..+\.required$/s, kind: "required" },
   { matches: /^merge\..+\.driver$/s, kind: "value", to: FAILS },
-  { matches: /^diff\..+\.(?:command|textconv)$/s, kind: "value", to: FAILS, isTold: false },
+  { matches: /^diff\..+\.(?:command|textconv)$/s, kind: "value", to: FAILS, isReported: false },
   { matches: /^core\.sshcommand$/, kind: "value", to: "ssh" },
-  { matches: /^core\.alternaterefscommand$/, kind: "value", to: "true", isTold: false },
+  { matches: /^core\.alternaterefscommand$/, kind: "value", to: "true", isReported: false },
   { matches: /^core\.gitproxy$/, kind: "list" },
   { matches: HELPER, kind: "list" },
   // Of these git takes the first; we name both programs ourselves where we speak to a remote.
@@ -106,9 +106,14 @@ const RULES: readonly Rule[] = [
   { matches: /^(?:http\.(?:.+\.)?proxy|remote\..+\.proxy)$/s, kind: "proxy" },
   { matches: /^http\.(?:.+\.)?sslverify$/s, kind: "value", to: "true" },
   { matches: /^http\.(?:.+\.)?curloptresolve$/s, kind: "value", to: "" },
-  { matches: /^submodule\..+\.update$/s, kind: "value", to: "none", isTold: false },
-  { matches: /^gpg\.(?:.+\.)?(?:program|defaultkeycommand)$/s, kind: "value", to: "false", isTold: false },
-  { matches: /^hook\..+\.command$/s, kind: "value", to: "true", isTold: false },
+  { matches: /^submodule\..+\.update$/s, kind: "value", to: "none", isReported: false },
+  {
+    matches: /^gpg\.(?:.+\.)?(?:program|defaultkeycommand)$/s,
+    kind: "value",
+    to: "false",
+    isReported: false,
+  },
+  { matches: /^hook\..+\.command$/s, kind: "value", to: "true", isReported: false },
   // What git-lfs starts, which may well be a filter of the user's own.
   { matches: /^lfs\.customtransfer\..+\.path$/s, kind: "value", to: "false" },
   { matches: /^lfs\.extension\..+\.(?:clean|smudge)$/s, kind: "value", to: "false" },

@@ -26,7 +26,7 @@ export type How = {
   readonly outside?: true;
   /** Each character of the answer is a byte. */
   readonly bytes?: true;
-  /** It only tells settings, and starts nothing whatever they say. */
+  /** It only reads settings, and starts nothing whatever they say. */
   readonly harmless?: true;
 };
 
@@ -91,7 +91,7 @@ export function createGit(options: GitOptions): Git {
         out: "",
         why: `git cannot list the settings of the repository in ${cwd}`,
       };
-    const told = {
+    const variables = {
       ...seen,
       ...withSettings({}, overruled.settings),
       ...overruled.env,
@@ -100,7 +100,7 @@ export function createGit(options: GitOptions): Git {
     };
     const stopping = { signal: whole ? never : signal, ...(lasting && { lasting }) };
     const output = { maxOutputBytes: MOST_BYTES, ...(bytes && { bytes }) };
-    const around = { cwd, env: told, timeoutMs, ...output, ...stopping };
+    const around = { cwd, env: variables, timeoutMs, ...output, ...stopping };
     const start = isOutside ? outside : exec;
     const called = gitCommand(program, args);
     const command = puts === undefined ? called : [...PUT, puts.copy, puts.index, puts.lock, ...called];

@@ -72,7 +72,7 @@ async function withLock(folder: string, merge: () => Promise<Done>): Promise<Don
 
 /**
  * Merges among the objects of the repository, where no working tree is touched. Only then the branch is moved: together
- * with the tree that has it checked out, if that is clean, and else only if nobody else moved it meanwhile.
+ * with the tree that has it checked out, if that is clean, and else only if it was not moved meanwhile.
  */
 async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Done | "moved"> {
   const { branch, base, home, path } = worktree;

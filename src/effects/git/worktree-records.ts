@@ -43,7 +43,7 @@ export function worktreeRecords({ home, path }: Tree): string | null {
   const folder = join(common, "worktrees");
   // A command may have put a link there: what lies behind it is not ours.
   if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return null;
-  const name = namesIn(folder).find((one) => {
+  const name = entryNames(folder).find((one) => {
     const said = lineIn(join(folder, one, "gitdir"));
     // Git names it after the folder of the worktree, and locks it, before it writes where that is.
     if (said === "") return one === basename(path) && existsSync(join(folder, one, "locked"));
@@ -169,7 +169,7 @@ export function lineIn(file: string): string {
   }
 }
 
-export function namesIn(folder: string): readonly string[] {
+export function entryNames(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {

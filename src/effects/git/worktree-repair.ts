@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { putFile } from "./put-file.ts";
-import { lineIn, namesIn } from "./worktree-records.ts";
+import { lineIn, entryNames } from "./worktree-records.ts";
 
 /** Records of one worktree that git cannot read. */
 export type Unreadable = {
@@ -17,7 +17,7 @@ export function unreadableIn(common: string): readonly Unreadable[] {
   const folder = join(common, "worktrees");
   // A command may have put a link there: what lies behind it is not ours.
   if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) return [];
-  return namesIn(folder).flatMap((name): readonly Unreadable[] => {
+  return entryNames(folder).flatMap((name): readonly Unreadable[] => {
     const records = join(folder, name);
     if (!lstatSync(records, { throwIfNoEntry: false })?.isDirectory()) return [];
     const missing = ["gitdir", "HEAD", "commondir"].filter((file) => lineIn(join(records, file)) === "");

@@ -133,27 +133,27 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** When a limit that this reply tells of is over; null: it tells of none. */
+/** When the limit that this reply reports is over; null: it reports none. */
 export function endOfLimit({ status, headers, data }: GithubReply, now: number): number | null {
   if (status !== 403 && status !== 429) return null;
   const after = headers["retry-after"];
   if (after !== undefined) return endOfWait(String(after), now);
   if (String(headers["x-ratelimit-remaining"]) === "0") return endOfWindow(headers, now);
   const isSecondary = /secondary rate limit|abuse detection/i.test(wordsOf(data));
-  return status === 429 || isSecondary ? now + UNTOLD_MS : null;
+  return status === 429 || isSecondary ? now + UNSAID_MS : null;
 }
 
 export function endOfWindow(headers: GithubReply["headers"], now: number): number {
   const reset = Number(headers["x-ratelimit-reset"]);
-  return Number.isFinite(reset) && reset > 0 ? Math.min(reset * 1000, now + DAY_MS) : now + UNTOLD_MS;
+  return Number.isFinite(reset) && reset > 0 ? Math.min(reset * 1000, now + DAY_MS) : now + UNSAID_MS;
 }
 
-/** Seconds or a date; what is neither tells nothing. */
+/** Seconds or a date; anything else counts as not given. */
 function endOfWait(after: string, now: number): number {
   const seconds = /^\d+$/.test(after) ? Number(after) : (Date.parse(after) - now) / 1000;
-  return now + (Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0) * 1000, DAY_MS) : UNTOLD_MS);
+  return now + (Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0) * 1000, DAY_MS) : UNSAID_MS);
 }
 
 /** What GitHub advises to wait when it does not say how long. */
-const UNTOLD_MS = 60_000;
+const UNSAID_MS = 60_000;
 const DAY_MS = 24 * 60 * 60_000;

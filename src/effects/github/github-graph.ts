@@ -10,7 +10,7 @@ import {
 } from "./github-faults.ts";
 import { valueAt, listAt, textField } from "./github-read.ts";
 
-/** null: there is an answer. One that is there counts, also when something beside it could not be told. */
+/** null: there is an answer. One that is there counts, also when something beside it is missing. */
 export function faultInGraph(
   reply: GithubReply,
   root: Path,

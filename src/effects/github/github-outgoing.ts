@@ -51,7 +51,7 @@ const KEYWORD = /(?<![\p{L}\p{N}_])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)(?![
 const MENTION = /(?<![\w.+-])@(?=[A-Za-z0-9])/g;
 const COMMAND = /^([ \t>]{0,8})\/(?=[A-Za-z][\w-]{0,40}(?:[ \t]|$))/gm;
 
-/** What may stand between the word and the number without telling them apart: signs, marks of Markdown, tags, a few words. */
+/** What may stand between the word and the number without separating them: signs, marks of Markdown, tags, a few words. */
 const BETWEEN =
   /<[^<>]{0,300}>|&\w{1,10};|[^\p{L}\p{N}#<&]|[<&]|(?:issues?|bugs?|tickets?|pull|request|pr|and|with)(?![\p{L}\p{N}_])/iuy;
 const REFERENCE =

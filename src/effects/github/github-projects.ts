@@ -1,4 +1,4 @@
-/** Projects of the owner of a repository, and the items on them. GitHub tells of these only by GraphQL. */
+/** Projects of the owner of a repository, and the items on them. GitHub offers these only in GraphQL. */
 import type { Json } from "../../flow/json.ts";
 import type { GithubOutcome } from "./github-faults.ts";
 import { valueAt, listAt, mapList, numberAt, textField } from "./github-read.ts";

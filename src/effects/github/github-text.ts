@@ -29,15 +29,15 @@ export async function tellGitHub(github: GithubClient, question: JsonObject): Pr
   const lists = operation === "issue_list" || operation === "pr_list" || operation === "project_list";
   if (!lists && number === 0)
     return { ok: false, why: `${operation} needs the number of what is to be read.` };
-  const told = await tell(github, operation, number, question);
-  return told.ok ? { ok: true, text: written(told.value, `${github.owner}/${github.repo}`) } : told;
+  const asked = await ask(github, operation, number, question);
+  return asked.ok ? { ok: true, text: written(asked.value, `${github.owner}/${github.repo}`) } : asked;
 }
 
 /** Words of others, with whose they are. */
 type Quote = { readonly label: string; readonly text: string; readonly most: number };
 type Account = { readonly facts: string; readonly quotes: readonly Quote[] };
 
-async function tell(
+async function ask(
   github: GithubClient,
   operation: string,
   number: number,

@@ -16,7 +16,7 @@ export type GithubPlace = {
   readonly graph: string;
 };
 
-/** `from` can be told to anybody, `value` to nobody. */
+/** `from` may be shown, `value` never. */
 export type Token = { readonly value: string; readonly from: string };
 
 export type GithubSurroundings = {
@@ -141,7 +141,7 @@ function named(host: string, path: string): GithubRepository | null {
 
 /**
  * A token goes only to a host that the user has named themselves: github.com, one that their environment names, or one
- * that they signed in to with the program gh. A remote of a repository alone is nobody's word for it.
+ * that they signed in to with the program gh. A remote of a repository alone does not count.
  */
 export async function findToken(
   place: GithubPlace,
@@ -175,7 +175,7 @@ function isNamed({ host, from }: GithubPlace, env: Env): boolean {
   return from === "GH_REPO" || env["GH_HOST"] === host || hostOf(env["GITHUB_SERVER_URL"]) === host;
 }
 
-/** null: there is no such program, or nobody is signed in with it. */
+/** null: there is no such program, or no one is signed in with it. */
 async function askProgram(
   host: string,
   { env, exec, programs, signal }: GithubSurroundings,

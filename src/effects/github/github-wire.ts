@@ -267,7 +267,7 @@ const PAGE = 100;
 const SPARE_PAGES = 20;
 /** A list that is longer is not read to its beginning. GitHub takes 25 pages of comments on an issue. */
 const MOST_PAGES = 1000;
-/** How many answers are kept for being told that nothing has changed. */
+/** How many answers are kept, to be used again where GitHub says that nothing has changed. */
 const MOST_KNOWN = 100;
 
 type Known = {

@@ -43,7 +43,7 @@ export type GithubClient = Issues &
   };
 
 export type GitHubOptions = {
-  /** The user's own environment: the repository, the address and the token are never told by a file of the project. */
+  /** The user's own environment: the repository, the address and the token are never taken from a file of the project. */
   readonly env: Env;
   readonly exec: RunProcess;
   readonly programs: Pick<Programs, "git" | "gh" | "path">;

@@ -37,7 +37,7 @@ type Place =
   | { readonly kind: "missing" }
   | { readonly kind: "refused"; readonly why: string };
 
-/** Links are followed only while they stay inside; what is not there is told only of folders inside, too. */
+/** Links are followed only while they stay inside; that something is missing is reported only of folders inside. */
 async function findPlace(cwd: string, path: string): Promise<Place> {
   const full = resolve(cwd, path);
   if (isAbsolute(path) || path.includes("\0") || !isInside(cwd, full))

@@ -15,7 +15,7 @@ export async function lookAtGitHub(
   const issue = numberOf(own(args, "issue"));
   if (kind === "github-issue") {
     if (issue === null) return notLookedAt("issue", "there is no number in the argument issue");
-    return told(await github.issue(issue), `issue ${issue}`, (found) => ({
+    return sightOf(await github.issue(issue), `issue ${issue}`, (found) => ({
       met: isIssue(found, want),
       what: `issue ${issue} is ${issueWords(found)}`,
     }));
@@ -24,12 +24,12 @@ export async function lookAtGitHub(
   if (project === null) return notLookedAt("project", "there is no number in the argument project");
   if (issue !== null) return await lookAtItem(project, issue, want, github);
   if (isWord(want, "open") || isWord(want, "closed")) {
-    return told(await github.project(project), `project ${project}`, ({ closed }) => ({
+    return sightOf(await github.project(project), `project ${project}`, ({ closed }) => ({
       met: closed === isWord(want, "closed"),
       what: `project ${project} is ${closed ? "closed" : "open"}`,
     }));
   }
-  return told(await github.projectItems(project, MOST_ITEMS), `project ${project}`, ({ items, more }) => {
+  return sightOf(await github.projectItems(project, MOST_ITEMS), `project ${project}`, ({ items, more }) => {
     const left = items.filter((item) => !isItem(item, want)).length;
     const met = items.length > 0 && left === 0 && !more;
     if (met) return { met, what: `all ${items.length} items of project ${project} are as wanted` };
@@ -44,7 +44,7 @@ export async function lookAtGitHub(
 const MOST_ITEMS = 5000;
 
 async function lookAtItem(project: number, issue: number, want: Json, github: GithubClient): Promise<Sight> {
-  return told(await github.projectItem(project, issue), `project ${project}`, (item) => {
+  return sightOf(await github.projectItem(project, issue), `project ${project}`, (item) => {
     if (item === null) return { met: false, what: `issue ${issue} is not on project ${project}` };
     const fields = Object.entries(item.fields).map(([name, value]) => `${name}: ${value}`);
     const words = [item.state, ...fields].join(", ");
@@ -52,7 +52,7 @@ async function lookAtItem(project: number, issue: number, want: Json, github: Gi
   });
 }
 
-function told<T>(outcome: GithubOutcome<T>, what: string, see: (value: T) => Sight): Sight {
+function sightOf<T>(outcome: GithubOutcome<T>, what: string, see: (value: T) => Sight): Sight {
   return outcome.ok ? see(outcome.value) : notLookedAt(what, outcome.why);
 }
 

@@ -31,7 +31,7 @@ export type ServerOptions = {
   readonly sdk: McpSdk;
   readonly where: Program | Address;
   readonly signal: AbortSignal;
-  /** Looks at what the server may have done, after each call and at its end; what it tells is added to the result. */
+  /** Looks at what the server may have done, after each call and at its end; what it says is added to the result. */
   readonly afterwards?: () => string;
   readonly startMs?: number;
   readonly callMs?: number;
@@ -86,9 +86,9 @@ export async function openServer(options: ServerOptions): Promise<OpenServer> {
     tools,
     notes,
     call: async (tool, input, signal) => {
-      const told = await ask(tool, input, signal);
+      const result = await ask(tool, input, signal);
       const note = afterwards?.() ?? "";
-      return note === "" ? told : { ...told, content: `${told.content}\n${note}` };
+      return note === "" ? result : { ...result, content: `${result.content}\n${note}` };
     },
     close: async () => {
       const last = await current.catch(() => null);
@@ -113,7 +113,7 @@ type Connection = {
 async function connect({ sdk, where, signal, startMs = START_MS }: ServerOptions): Promise<Connection> {
   const program = "argv" in where ? createProcessTransport(where) : null;
   const transport = program ?? httpTransport(sdk, where as Address, () => void close());
-  // It is told nothing that it could ask us for: no files, no model, no questions to a person.
+  // It is offered nothing that it could ask us for: no files, no model, no questions to a person.
   const client = new sdk.Client({ name: "lockstep", version: "1" }, { capabilities: {} });
   let gone = false;
   Object.assign(client, { onclose: () => (gone = true) });
@@ -146,7 +146,7 @@ async function connect({ sdk, where, signal, startMs = START_MS }: ServerOptions
 }
 
 /**
- * Nobody is sent elsewhere with what was meant for one address, and no answer is without end. `broken` hears when an
+ * Redirects are not followed, and no answer is without end. `broken` hears when an
  * answer was not given to its end: a caller would wait for it in vain.
  */
 function httpTransport(sdk: McpSdk, { url, headers }: Address, broken: () => void): Transport {

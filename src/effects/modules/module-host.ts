@@ -7,7 +7,7 @@ import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RunnerError } from "../../engine/ports.ts";
 import type { HookResult } from "../../flow/event.ts";
-import { isObject, own, type Json } from "../../flow/json.ts";
+import { isObject, own, parseJson, type Json } from "../../flow/json.ts";
 import { createCapture, type Capture } from "../process/capture.ts";
 import { stdioOf } from "../process/descriptors.ts";
 import { CHILD_SOURCE } from "./module-child.ts";
@@ -172,7 +172,7 @@ type Supervision = {
   readonly isWrapped: boolean;
 };
 
-/** The process keeps nobody alive, and whatever it prints is kept only in case that it crashes. */
+/** The process does not keep ours from ending; what it prints is kept only in case it crashes. */
 function supervise(
   child: ChildProcess,
   tree: ProcessTree,
@@ -208,7 +208,7 @@ function supervise(
   let isFlooded = false;
   hearLines(line, {
     heard: (text) => {
-      const message = parsed(text);
+      const message = parseJson(text);
       if (!isObject(message)) return;
       const id = Number(own(message, "id"));
       waiting.get(id)?.(readResult(own(message, "result")));
@@ -230,7 +230,7 @@ function supervise(
   });
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
 
-  /** What the module left running goes with it; then those who still wait are told. */
+  /** What the module left running goes with it; then calls that still wait are rejected. */
   const gone = (async () => {
     const ending = await exited;
     const by = isStopped ? null : killedBy(ending, isWrapped);
@@ -257,7 +257,7 @@ function supervise(
       return new Promise((resolve) => {
         waiting.set(id, resolve);
         budget = MOST_MESSAGE;
-        // A process that can no longer be told anything is about to end.
+        // A process that no longer reads is about to end.
         line.write(`${JSON.stringify({ id, ...request })}\n`, () => undefined);
       });
     },
@@ -299,7 +299,7 @@ function killedText(file: string, signal: string): string {
 function readResult(result: Json | undefined): HookResult {
   const { kind, json, code, message } = isObject(result) ? result : {};
   if (kind === "absent") return { kind };
-  const value = kind === "gave" && typeof json === "string" ? parsed(json) : undefined;
+  const value = kind === "gave" && typeof json === "string" ? parseJson(json) : undefined;
   if (value !== undefined) return { kind: "gave", value };
   if (kind === "threw" && typeof code === "string" && typeof message === "string")
     return threw(code, message);
@@ -331,14 +331,6 @@ function hearLines(stream: Socket, { heard, isTooMuch, flooded }: Hearing): void
     }
   };
   stream.on("data", onData);
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 function lastWords(printed: Capture): string {

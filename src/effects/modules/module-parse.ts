@@ -78,7 +78,7 @@ function resultsOf(worker: Worker, modules: readonly ModuleText[]): Promise<read
 const LONGEST_MS = 60_000;
 const TOO_LONG = `it takes longer than ${LONGEST_MS / 1000} seconds`;
 
-/** The stack of an error that nobody caught begins with `FILE:LINE`, the line itself, and a mark below the column. */
+/** The stack of an uncaught error begins with `FILE:LINE`, the line itself, and a mark below the column. */
 function faultOf(error: unknown, text: string): ModuleParsed {
   if (!(error instanceof Error) || error.name !== "SyntaxError")
     return { kind: "unknown", why: whyOf(error) };

@@ -11,7 +11,7 @@ import type { ModuleHost } from "./module-host.ts";
 export const VERDICT_ADAPTER = String.raw`(module) => {
   let handler = null;
   const wrong = (code, message) => { throw Object.assign(new Error(message), { code }); };
-  const told = (finished, reason) => {
+  const verdict = (finished, reason) => {
     if (typeof finished !== "boolean") wrong("AC-VERDICT-007", "It says neither true nor false.");
     return { finished, reason: typeof reason === "string" ? reason : "" };
   };
@@ -19,13 +19,13 @@ export const VERDICT_ADAPTER = String.raw`(module) => {
     isFinished: async (definition, args, summary) => {
       if (typeof module.default !== "function") wrong("AC-VERDICT-006", "Its default export is not a function.");
       const made = handler ?? (await module.default(definition, args, summary));
-      if (made === null || typeof made !== "object") return told(made, "");
-      if (typeof made.isFinished !== "function") return told(made.finished, made.reason);
+      if (made === null || typeof made !== "object") return verdict(made, "");
+      if (typeof made.isFinished !== "function") return verdict(made.finished, made.reason);
       handler = made;
       await handler.setCurrentIteration?.(summary.iteration);
       await handler.setCurrentSummary?.(summary);
       const finished = await handler.isFinished();
-      return told(finished, await handler.getVerdictDescription?.());
+      return verdict(finished, await handler.getVerdictDescription?.());
     },
   };
 }`;

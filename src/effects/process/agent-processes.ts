@@ -21,7 +21,7 @@ import { descendantsOf, endProcesses, endTree, killTree, MARKS, newMark } from "
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** `stateDir`: where the run is recorded. Together with its id it tells the processes of a run from all others. */
+/** `stateDir`: where the run is recorded. Together with its id it distinguishes the processes of a run from all others. */
 export function createAgentProcesses(prefix: string, stateDir: string): AgentProcesses<Child> {
   const own = newMark();
   const running = new Set<AgentProcess<Child>>();
@@ -61,13 +61,13 @@ export function createAgentProcesses(prefix: string, stateDir: string): AgentPro
       await gone;
       unguard(leader);
       running.delete(agent);
-      watcher?.tell(`-${leader}`);
+      watcher?.send(`-${leader}`);
     };
     const agent: AgentProcess<Child> = { child, gone, printed: () => printed.text(), kill, end };
     if (leader === undefined) return agent;
     guard(leader, mark);
     running.add(agent);
-    watcher?.tell(`+${leader}`);
+    watcher?.send(`+${leader}`);
     return agent;
   }
 
@@ -85,7 +85,7 @@ export function createAgentProcesses(prefix: string, stateDir: string): AgentPro
     tidy: (folder, keep) => {
       if (tidied.has(folder)) return;
       tidied.set(folder, keep);
-      watcher?.tell(`${keep}:${encodeURIComponent(folder)}`);
+      watcher?.send(`${keep}:${encodeURIComponent(folder)}`);
     },
     close,
   };
@@ -115,7 +115,7 @@ async function removeBut(folder: string, keep: string): Promise<void> {
   }
 }
 
-type Watcher = { readonly tell: (word: string) => void; readonly dismiss: () => void };
+type Watcher = { readonly send: (word: string) => void; readonly dismiss: () => void };
 
 /** Waiting, it is a shell; only when we are gone does it become a Node. null where there is no such shell. */
 function watch(mark: string, runMark: string, folder: string): Watcher | null {
@@ -133,7 +133,7 @@ function watch(mark: string, runMark: string, folder: string): Watcher | null {
   child.unref();
   stdin.unref();
   return {
-    tell: (word) => void stdin.write(`${word}\n`),
+    send: (word) => void stdin.write(`${word}\n`),
     dismiss: () => void stdin.end("done\n"),
   };
 }

@@ -7,19 +7,19 @@
  */
 export const AGENT_WATCHER = `
 trap '' HUP INT TERM
-told=" "
+left=" "
 while IFS= read -r word; do
   case $word in
     done) exit 0 ;;
     -*)
       ended=" +\${word#-} "
-      case $told in
-        *"$ended"*) told="\${told%%"$ended"*} \${told#*"$ended"}" ;;
+      case $left in
+        *"$ended"*) left="\${left%%"$ended"*} \${left#*"$ended"}" ;;
       esac ;;
-    *) told="$told$word " ;;
+    *) left="$left$word " ;;
   esac
 done
-exec "$0" --input-type=module --eval "$1" "$2" "$3" "$told"
+exec "$0" --input-type=module --eval "$1" "$2" "$3" "$left"
 `;
 
 /** Its last argument is what is left of the words. */
@@ -28,8 +28,8 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-const [mark, folder, told] = process.argv.slice(-3);
-const words = told.split(" ").filter(Boolean);
+const [mark, folder, left] = process.argv.slice(-3);
+const words = left.split(" ").filter(Boolean);
 const groups = words.filter((word) => /^[+]\\d+$/.test(word)).map((word) => word.slice(1));
 
 function read(pid, file) {

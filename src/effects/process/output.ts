@@ -40,7 +40,7 @@ function plainLine(line: string): string {
   return ESCAPES.some((escape) => start.includes(escape)) ? stripVTControlCharacters(start) : start;
 }
 
-/** How many lines of an error are worth telling. */
+/** How many lines of an error are worth showing. */
 export const ERROR_LINES = 20;
 
 /** The lines from `start` to the first that looks like `end`, which is not among them. */

@@ -30,7 +30,7 @@ export type ProcessOptions = {
   readonly tidy?: (text: string) => string;
   /** How long the command may tidy up between SIGTERM and SIGKILL. */
   readonly graceMs?: number;
-  /** Nothing that it starts leaves its process group, so nobody has to be looked for beyond that. */
+  /** Nothing that it starts leaves its process group, so only the group is searched. */
   readonly tame?: true;
   /**
    * The program reports the first process of a PID namespace on descriptor 3, as bubblewrap does with `--info-fd 3`.

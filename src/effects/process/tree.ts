@@ -9,7 +9,7 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** `mark` is null where nobody can have left the group. */
+/** `mark` is null where no process can have left the group. */
 export type ProcessTree = { readonly leader: number; readonly mark: string | null };
 
 /** The variable that carries the marks: this command's, after those of the commands it runs inside of. */

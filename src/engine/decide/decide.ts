@@ -39,8 +39,11 @@ export function decide(flow: Prepared, state: State, event: Event): Decided {
 
 /** The state alone, for folds that nothing reads the deeds of: those cost nothing there. */
 export function stateAfter(flow: Prepared, state: State, event: Event, deeds: Deed[] | null = null): State {
-  if (state.acts === undefined && event.type !== "run.started" && event.type !== "run.adopted")
-    return inside({ flow, deeds }, state, event);
+  const isDueAfter =
+    state.acts === undefined
+      ? event.type === "run.started" || event.type === "run.adopted"
+      : event.type !== "run.noted";
+  if (!isDueAfter) return inside({ flow, deeds }, state, event);
   const before = attended(state);
   return withDue(flow, before, event, inside({ flow, deeds }, before, event));
 }
@@ -142,6 +145,11 @@ function next(deciding: Deciding, state: State, event: Event): State {
       return { ...state, settled: null, handoff: merged(state.handoff, event.handoff) };
     case "run.ended":
       return { ...state, lanes: [], pending: [], settled: null, verdict: event.verdict };
+    case "run.noted": {
+      const { pending, verdict } = state;
+      const isOver = pending.length === 0 && verdict !== null;
+      return { ...state, settled: null, pending: isOver ? [{ type: "end", verdict }] : pending };
+    }
   }
 }
 

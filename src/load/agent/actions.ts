@@ -5,11 +5,12 @@ import type { Module, Parameter } from "../../flow/flow.ts";
 import { ACTIONS, type Actions } from "../../flow/settings.ts";
 import { recordOf } from "../text/record.ts";
 import type { AgentSource } from "./agent-shape.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
+import { notActedOn } from "../rules/inert.ts";
 import { findModule } from "./outside.ts";
-import { escapeSegment } from "../text/places.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
 import type { Reader } from "../text/shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export type ActionWorld = {
   /** The agent's folder, from the project's root. */
@@ -80,7 +81,9 @@ function checkTypes(actions: Actions, onGitHub: boolean, world: ActionWorld): vo
   const barred = onGitHub ? undefined : used.find(({ handler }) => isOnGitHub(handler));
   if (barred !== undefined) {
     const message = `Blocks of the type "${barred.type}" have no effect: ${barred.handler} needs GitHub, and runner.integrations.github.enabled is false.`;
-    report(world, "CONFIG-NOT-ACTED-ON", "types", message, "Enable GitHub, or name another handler.");
+    const { document, findings } = world.reader;
+    const fix = "Enable GitHub, or name another handler.";
+    findings.push(notActedOn({ document, pointer: "/runner/actions/types" }, message, fix));
     return;
   }
   const about = used.find(({ handler }) => namesIssue(handler));

@@ -25,7 +25,7 @@ import {
   WATCH,
   WORKTREE,
 } from "../../flow/settings.ts";
-import { LIMIT_FIELDS } from "./spending.ts";
+import { LIMIT_FIELDS } from "../../flow/spending.ts";
 import { FORMER_TYPES, VERDICT_TYPES } from "./verdict-types.ts";
 
 export const PARAMETER = object("A parameter of the agent.", {

@@ -1,10 +1,9 @@
 /** The completion criterion as one sentence for the model. */
 import type { FileState, Resource, StopRule } from "../../flow/flow.ts";
 import type { Json } from "../../flow/json.ts";
+import type { ClosureAction } from "../../flow/settings.ts";
 
-/** What becomes of the issue at the end: the model is not told to close one that is to stay open. */
-export type ClosureAction = "close" | "label-only" | "label-and-close";
-
+/** The model is not asked to close an issue that is to stay open. */
 export function criteriaOf(stop: StopRule, action: ClosureAction): string {
   return `The work is done when ${clause(stop, action)}.`;
 }

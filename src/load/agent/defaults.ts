@@ -1,7 +1,4 @@
 /** What holds when a file does not say. Each number and word has its one home here. */
-import type { StepKind } from "../../flow/flow.ts";
-import type { PermissionMode } from "../../flow/settings.ts";
-
 export const DEFAULTS = {
   version: "1.0.0",
   systemPromptPath: "prompts/system.md",
@@ -39,11 +36,9 @@ export const DEFAULTS = {
   checkOutputBytes: 1024 * 1024,
   subprocessTimeoutMs: 30_000,
 
-  /** Levels of nesting in one JSON file. */
-  jsonDepth: 200,
-  /** Characters in one YAML file, or in the front matter of all stages of a machine together. */
   /** Characters of one prompt. About a quarter of a million tokens. */
   promptLength: 1_000_000,
+  /** Characters in one YAML file, or in the front matter of all stages of a machine together. */
   yamlLength: 256 * 1024,
   /** Levels of nesting, and values in all once aliases are replaced, in one YAML file. */
   yamlDepth: 64,
@@ -56,10 +51,3 @@ export const DEFAULTS = {
   /** Values in one schema once every `$ref` is replaced by what it names. */
   schemaNodes: 20_000,
 } as const;
-
-/** What a step of this kind may do when neither it nor the agent says otherwise. */
-export const MODE_BY_KIND: { readonly [kind in StepKind]: PermissionMode } = {
-  work: "acceptEdits",
-  verify: "plan",
-  close: "acceptEdits",
-};

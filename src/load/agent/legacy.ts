@@ -4,9 +4,9 @@
  */
 import { isObject, own, readPath, type Json, type Path } from "../../flow/json.ts";
 import type { Document } from "../text/document.ts";
-import type { Finding } from "../rules/finding.ts";
-import { escapeSegment, pointerOf } from "../text/places.ts";
-import { didYouMean } from "../text/suggest.ts";
+import type { Finding } from "../rules/rule.ts";
+import { escapeSegment, pointerOf } from "../../flow/json-pointer.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 /** agent.json: the flat form of version 1.11, and the `completion` of version 1.12. */
 export function modernAgent(document: Document, findings: Finding[]): Document {

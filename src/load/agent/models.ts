@@ -2,12 +2,12 @@
 import type { Path } from "../../flow/json.ts";
 import type { Problem } from "../../flow/problem.ts";
 import type { LoadResult } from "../index.ts";
-import { written, type Loaded } from "../rules/loaded.ts";
+import { written, type LoadedFlow } from "../rules/loaded.ts";
 
 /** `doubt`: the finding when the name is most likely another one, misspelled. */
 export type ModelToTry = { readonly name: string; readonly doubt: (meant: string) => Problem };
 
-export function modelsToTry(loaded: Loaded, problemAt: LoadResult["problemAt"]): readonly ModelToTry[] {
+export function modelsToTry(loaded: LoadedFlow, problemAt: LoadResult["problemAt"]): readonly ModelToTry[] {
   const ofSteps = [...loaded.entries.keys()].map((id) => ["steps", id, "model"]);
   return [DEFAULT_MODEL, ...ofSteps].flatMap((part) => {
     const name = written(loaded, ...part);

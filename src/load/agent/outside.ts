@@ -3,11 +3,11 @@ import type { Digest, Files } from "../../flow/files.ts";
 import type { FileState, Module, Parameter, Resource, StopRule } from "../../flow/flow.ts";
 import { isObject, readPath, type Json, type JsonObject } from "../../flow/json.ts";
 import type { VerdictConfig } from "./agent-shape.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
 import { regexFault } from "../registry/guards.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
 import type { Reader } from "../text/shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 /** What a rule may name besides its own settings. */
 export type VerdictWorld = {
@@ -19,17 +19,17 @@ export type VerdictWorld = {
 };
 
 /** Where a rule is written, and what it may name. */
-export type At = VerdictWorld & { readonly reader: Reader; readonly pointer: string };
+export type VerdictAt = VerdictWorld & { readonly reader: Reader; readonly pointer: string };
 
 /** What stands in for a setting that is missing or wrong; the finding about it keeps the flow from running. */
 export const NEVER: StopRule = { kind: "any", of: [] };
 
-export function buildState(config: VerdictConfig, at: At): StopRule {
+export function buildState(config: VerdictConfig, at: VerdictAt): StopRule {
   const resource = buildResource(config, at);
   return resource === null ? NEVER : { kind: "state", resource };
 }
 
-function buildResource(config: VerdictConfig, at: At): Resource | null {
+function buildResource(config: VerdictConfig, at: VerdictAt): Resource | null {
   const { resourceType: kind = "github-issue", targetState, path, url } = config;
   if (kind === "file") {
     const want = fileState(targetState, at);
@@ -57,7 +57,7 @@ function buildResource(config: VerdictConfig, at: At): Resource | null {
 }
 
 /** What an issue can be like. The fields of a project are its owner's, and not known here. */
-function checkIssueState(want: Json, at: At): void {
+function checkIssueState(want: Json, at: VerdictAt): void {
   if (typeof want === "string" && !ISSUE_STATES.includes(want.toLowerCase().replaceAll(" ", "_"))) {
     const message = `targetState is "${want}", which is not a state of an issue.${didYouMean(want, ISSUE_STATES)}`;
     report(at, "AC-VALID-001", "targetState", message, `Write one of ${ISSUE_STATES.join(", ")}.`);
@@ -71,7 +71,7 @@ function checkIssueState(want: Json, at: At): void {
 const ISSUE_STATES = ["open", "closed", "completed", "not_planned", "duplicate", "reopened"];
 const ISSUE_FACTS = ["state", "state_reason", "stateReason", "labels", "assignees"];
 
-function fileState(target: Json | undefined, at: At): FileState | null {
+function fileState(target: Json | undefined, at: VerdictAt): FileState | null {
   if (target === undefined) return null;
   if (typeof target !== "string" || target === "") {
     const message = `targetState of a file is ${typeof target === "string" ? "empty" : "an object"}.`;
@@ -95,7 +95,7 @@ function fileState(target: Json | undefined, at: At): FileState | null {
 }
 
 /** What a path or address reads must be given at the start of every run. */
-function checkVariables(template: string, key: "path" | "url", at: At): void {
+function checkVariables(template: string, key: "path" | "url", at: VerdictAt): void {
   for (const [, name = ""] of template.matchAll(/\{uv-([^{}]+)\}/g)) {
     const parameter = at.parameters.find((other) => other.name === name);
     if (parameter === undefined) {
@@ -110,7 +110,7 @@ function checkVariables(template: string, key: "path" | "url", at: At): void {
 }
 
 /** Only http and https; and never a host that an argument chooses, since trust is given to the address as written. */
-function checkAddress(url: string, at: At): void {
+function checkAddress(url: string, at: VerdictAt): void {
   const [one, other] = ["a", "b"].map((word) => parseAddress(url.replaceAll(/\{uv-[^{}]+\}/g, word)));
   if (one === null || one === undefined) {
     const message = `url is "${url}", but must start with http:// or https://.`;
@@ -126,7 +126,7 @@ function parseAddress(text: string): URL | null {
   return url !== null && (url.protocol === "http:" || url.protocol === "https:") ? url : null;
 }
 
-export function buildModule({ handlerPath }: VerdictConfig, at: At): StopRule {
+export function buildModule({ handlerPath }: VerdictConfig, at: VerdictAt): StopRule {
   if (handlerPath === undefined) return NEVER;
   const module = findModule(handlerPath, at);
   if ("digest" in module) return { kind: "module", module, config: writtenConfig(at) };
@@ -152,12 +152,12 @@ export function findModule(
 }
 
 /** As its author wrote it: a module of the project may have settings of its own. */
-function writtenConfig({ reader, pointer }: At): JsonObject {
+function writtenConfig({ reader, pointer }: VerdictAt): JsonObject {
   const written = readPath(reader.document.value, pointer.slice(1).split("/"));
   return isObject(written) ? written : {};
 }
 
-export function report(at: At, code: Code, key: string, message: string, fix: string): void {
+export function report(at: VerdictAt, code: Code, key: string, message: string, fix: string): void {
   const pointer = key === "" ? at.pointer : `${at.pointer}/${key}`;
   at.reader.findings.push({ code, document: at.reader.document, pointer, message, fix });
 }

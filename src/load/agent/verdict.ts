@@ -4,18 +4,19 @@ import { isObject, own, readPath, type Json } from "../../flow/json.ts";
 import { VERDICT_CONFIG, type AgentSource, type VerdictConfig } from "./agent-shape.ts";
 import { criteriaOf } from "./criteria.ts";
 import { DEFAULTS } from "./defaults.ts";
-import { buildModule, buildState, NEVER, report, type At, type VerdictWorld } from "./outside.ts";
+import { buildModule, buildState, NEVER, report, type VerdictAt, type VerdictWorld } from "./outside.ts";
+import { notActedOn } from "../rules/inert.ts";
 import { readShape, type Reader } from "../text/shape.ts";
-import type { VerdictType } from "./verdict-types.ts";
+import { VERDICTS, type VerdictType } from "./verdict-types.ts";
 
-export type Verdict = {
+export type DeclaredVerdict = {
   readonly type: VerdictType;
   readonly stop: StopRule;
   readonly limits: FlowLimits;
   readonly criteria: string;
 };
 
-export function loadVerdict(agent: AgentSource, reader: Reader, world: VerdictWorld): Verdict {
+export function loadVerdict(agent: AgentSource, reader: Reader, world: VerdictWorld): DeclaredVerdict {
   const { type, config } = agent.runner.verdict;
   const stop = buildRule(type, config, { ...world, reader, pointer: "/runner/verdict/config" });
   const visits = stop.kind === "visits" ? stop.count : (config.maxIterations ?? DEFAULTS.safetyVisits);
@@ -25,12 +26,12 @@ export function loadVerdict(agent: AgentSource, reader: Reader, world: VerdictWo
 }
 
 /** A count that is reached while checks fail leaves room to fix what they found. */
-export function limitsWith({ stop, limits }: Verdict, guard: Guard | undefined): FlowLimits {
+export function limitsWith({ stop, limits }: DeclaredVerdict, guard: Guard | undefined): FlowLimits {
   if (stop.kind !== "visits" || guard?.onFailure !== "retry") return limits;
   return { visits: stop.count + guard.maxFailures - 1 };
 }
 
-function buildRule(type: VerdictType, config: VerdictConfig, at: At): StopRule {
+function buildRule(type: VerdictType, config: VerdictConfig, at: VerdictAt): StopRule {
   requireSettings(type, config, at);
   switch (type) {
     case "count:iteration":
@@ -54,29 +55,17 @@ function buildRule(type: VerdictType, config: VerdictConfig, at: At): StopRule {
   }
 }
 
-/** The settings that each type cannot do without, as they are documented. */
-const REQUIRED: { readonly [type in VerdictType]: readonly (keyof VerdictConfig)[] } = {
-  "count:iteration": [],
-  "count:check": ["maxChecks"],
-  "poll:state": [],
-  "detect:keyword": ["verdictKeyword"],
-  "detect:structured": ["signalType"],
-  "detect:graph": [],
-  "meta:composite": ["operator", "conditions"],
-  "meta:custom": ["handlerPath"],
-};
-
 /** What `poll:state` needs to know of the resource it looks at. */
 const REQUIRED_BY_RESOURCE: { readonly [resource: string]: readonly (keyof VerdictConfig)[] } = {
   file: ["path", "targetState"],
   api: ["url", "targetState"],
 };
 
-function requireSettings(type: VerdictType, config: VerdictConfig, at: At): void {
+function requireSettings(type: VerdictType, config: VerdictConfig, at: VerdictAt): void {
   const { pointer } = at;
   const byResource =
     type === "poll:state" ? (REQUIRED_BY_RESOURCE[config.resourceType ?? "github-issue"] ?? []) : [];
-  for (const key of [...REQUIRED[type], ...byResource]) {
+  for (const key of [...VERDICTS[type].needs, ...byResource]) {
     if (config[key] !== undefined || wasReported(`${pointer}/${key}`, at.reader)) continue;
     const resource = byResource.includes(key) ? ` with resourceType "${config.resourceType}"` : "";
     const message = `The verdict type "${type}"${resource} needs ${key} in ${nameOf(pointer)}.`;
@@ -92,32 +81,36 @@ function wasReported(pointer: string, reader: Reader): boolean {
 }
 
 /** A child that could not be read is left out; what is wrong with it has been reported. */
-function buildChildren(config: VerdictConfig, at: At): readonly StopRule[] {
+function buildChildren(config: VerdictConfig, at: VerdictAt): readonly StopRule[] {
   const written = readPath(at.reader.document.value, at.pointer.slice(1).split("/"));
   const list = isObject(written) ? own(written, "conditions") : undefined;
   const children = config.conditions ?? [];
   if (!Array.isArray(list) || list.length !== children.length) return [];
   return children.flatMap((child, index) => {
     const { type } = child;
-    const here: At = { ...at, pointer: `${at.pointer}/conditions/${index}` };
+    const here: VerdictAt = { ...at, pointer: `${at.pointer}/conditions/${index}` };
     if (type === undefined) return [];
     if (type === "detect:graph") {
       const message = `The verdict type "detect:graph" cannot be part of a composite: the end of the graph always ends the run.`;
       report(here, "AC-VERDICT-010", "type", message, "Remove it from the conditions.");
       return [];
     }
-    const inside: At = { ...here, pointer: `${here.pointer}/config` };
+    const inside: VerdictAt = { ...here, pointer: `${here.pointer}/config` };
     const settings = readShape(VERDICT_CONFIG, child.config, inside.pointer, at.reader);
     if (type !== "count:iteration" && settings.maxIterations !== undefined) {
       const message = `maxIterations of a condition of the type "${type}" has no effect: the limit of the whole verdict applies.`;
       const fix = "Move it to runner.verdict.config.";
-      report(inside, "CONFIG-NOT-ACTED-ON", "maxIterations", message, fix);
+      const { document, findings } = at.reader;
+      findings.push(notActedOn({ document, pointer: `${inside.pointer}/maxIterations` }, message, fix));
     }
     return [buildRule(type, settings, inside)];
   });
 }
 
-function readFields(written: Json | undefined, at: At): Extract<StopRule, { kind: "signal" }>["fields"] {
+function readFields(
+  written: Json | undefined,
+  at: VerdictAt,
+): Extract<StopRule, { kind: "signal" }>["fields"] {
   if (Array.isArray(written)) {
     const names = written as readonly Json[];
     const wrong = names.find((name) => typeof name !== "string");

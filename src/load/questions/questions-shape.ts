@@ -2,7 +2,7 @@
 import { DEFAULTS } from "../agent/defaults.ts";
 import { DIALECTS } from "../registry/dialect.ts";
 import { anything, flag, group, map, number, object, text, type Reads } from "../../flow/shape.ts";
-import { STEP_LIMITS } from "../agent/spending.ts";
+import { STEP_LIMITS } from "../../flow/spending.ts";
 
 const PROMPT_FIELDS = {
   path: text("A file, relative to basePath.", { filled: true }),
@@ -68,6 +68,6 @@ export const CHECK_REGISTRY = group("Steps with check prompts, and the transitio
 
 export type CheckRegistry = Reads<typeof CHECK_REGISTRY>;
 export type CheckedStep = NonNullable<Reads<typeof STEP>>;
-export type Question = NonNullable<CheckedStep["check"]>;
-export type Onward = NonNullable<Question["onPass"]>;
+export type CheckPrompt = NonNullable<CheckedStep["check"]>;
+export type Onward = NonNullable<CheckPrompt["onPass"]>;
 export type PromptPlace = NonNullable<CheckedStep["prompt"]>;

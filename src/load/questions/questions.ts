@@ -9,8 +9,8 @@ import type { AgentSource } from "../agent/agent-shape.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
 import { foldersNamed, readPromptFile } from "../registry/prompts.ts";
-import type { CheckedStep, CheckRegistry, Onward, PromptPlace, Question } from "./questions-shape.ts";
-import { stepLimitsOf } from "../agent/spending.ts";
+import type { CheckedStep, CheckRegistry, Onward, PromptPlace, CheckPrompt } from "./questions-shape.ts";
+import { stepLimitsOf } from "../../flow/spending.ts";
 import { findEntry, type Graph, type Sources } from "../registry/registry.ts";
 import { modeOf } from "../registry/steps.ts";
 
@@ -90,7 +90,7 @@ function buildWork(id: StepId, source: CheckedStep, registry: CheckRegistry, wor
 function buildQuestion(
   work: Step,
   source: CheckedStep,
-  check: Question,
+  check: CheckPrompt,
   registry: CheckRegistry,
   world: PromptWorld,
 ): Step {

@@ -3,26 +3,26 @@ import type { Check, Guard, GuardedCheck, StepGuard, StepId, SuccessRule } from 
 import type { Json } from "../../flow/json.ts";
 import type { Prompts } from "./prompts.ts";
 import type { RegistrySource, StepSource, ValidationStepSource, ValidatorSource } from "./registry-shape.ts";
-import { customaryClosure, type VerdictType } from "../agent/verdict-types.ts";
+import { VERDICTS, type VerdictType } from "../agent/verdict-types.ts";
 
 /** Which entry of validationSteps a closure, or the verdict, is judged by, and by what right. */
-export type Judged = {
+export type JudgingEntry = {
   readonly key: string;
   readonly entry: ValidationStepSource;
   readonly by: "id" | "verdict" | "only";
 };
 
 /** Its own entry; else the one that goes with the verdict. */
-export function judgedBy(id: StepId, registry: RegistrySource, type: VerdictType): Judged | null {
+export function judgedBy(id: StepId, registry: RegistrySource, type: VerdictType): JudgingEntry | null {
   const own = registry.validationSteps.get(id);
   return own === undefined ? judgedByVerdict(registry, type) : { key: id, entry: own, by: "id" };
 }
 
 /** The customary entry of the verdict type; else the only one there is, unless that is a step's own. */
-export function judgedByVerdict(registry: RegistrySource, type: VerdictType): Judged | null {
+export function judgedByVerdict(registry: RegistrySource, type: VerdictType): JudgingEntry | null {
   const { validationSteps } = registry;
-  const customary = validationSteps.get(customaryClosure(type));
-  if (customary !== undefined) return { key: customaryClosure(type), entry: customary, by: "verdict" };
+  const customary = validationSteps.get(VERDICTS[type].closure);
+  if (customary !== undefined) return { key: VERDICTS[type].closure, entry: customary, by: "verdict" };
   const [only, second] = validationSteps;
   if (only === undefined || second !== undefined || registry.steps.has(only[0])) return null;
   return { key: only[0], entry: only[1], by: "only" };
@@ -196,14 +196,14 @@ export type Params = ReadonlyMap<string, Json>;
 
 /** A path with its values in place; a name without one stays as it is written. */
 export function fillPath(path: string, params: Params): string {
-  return path.replaceAll(REFERENCE, (written, key: string) => {
+  return path.replaceAll(SHELL_REFERENCE, (written, key: string) => {
     const value = params.get(key);
     return value === undefined ? written : plain(value);
   });
 }
 
 /** `${key}`, in a command or a path. */
-export const REFERENCE = /\$\{(\w+)\}/g;
+export const SHELL_REFERENCE = /\$\{(\w+)\}/g;
 
 export function plain(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);

@@ -9,21 +9,21 @@ import { NO_CLIMPT, type Climpt } from "../agent/climpt.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import { modernAgent, modernRegistry } from "../agent/legacy.ts";
 import { serversOf } from "../agent/mcp.ts";
-import { loadParameters } from "../agent/parameters.ts";
-import { limitsOf } from "../agent/spending.ts";
-import { limitsWith, loadVerdict, type Verdict } from "../agent/verdict.ts";
+import { loadParameters } from "../parameters.ts";
+import { limitsOf } from "../../flow/spending.ts";
+import { limitsWith, loadVerdict, type DeclaredVerdict } from "../agent/verdict.ts";
 import type { LoadResult, LoadWorld, SchemaToTry } from "../index.ts";
 import { CHECK_REGISTRY, type CheckRegistry } from "../questions/questions-shape.ts";
 import { buildQuestions } from "../questions/questions.ts";
-import { checkFlow } from "../rules/check.ts";
-import type { Finding } from "../rules/finding.ts";
+import { checkFlow } from "../codes.ts";
+import type { Finding } from "../rules/rule.ts";
 import { toProblem } from "../rules/weigh.ts";
-import { reachFrom } from "../rules/graph.ts";
+import { reachFrom } from "../../flow/graph.ts";
 import { onlyProblems, resultOf } from "../result.ts";
 import { atSchema, type Registered } from "../rules/loaded.ts";
 import { readDocument, type Document, type DocumentRead } from "../text/document.ts";
 import { joinPath } from "../text/paths.ts";
-import { unescapeSegment } from "../text/places.ts";
+import { unescapeSegment } from "../../flow/json-pointer.ts";
 import { readShape } from "../text/shape.ts";
 import { COMPLETE_REGISTRY } from "./complete-shape.ts";
 import { recogniseDialect, type Dialect } from "./dialect.ts";
@@ -178,7 +178,7 @@ function readRegistry(
 }
 
 /** Check prompts end a run by themselves, and the number of visits is fixed. */
-function byChecks(verdict: Verdict): Verdict {
+function byChecks(verdict: DeclaredVerdict): DeclaredVerdict {
   return {
     ...verdict,
     stop: { kind: "end" },

@@ -3,7 +3,7 @@ import { DEFAULTS } from "../agent/defaults.ts";
 import { DIALECTS } from "./dialect.ts";
 import { IF_INTERRUPTED } from "../../flow/settings.ts";
 import { anything, flag, group, list, map, number, object, text, type Reads } from "../../flow/shape.ts";
-import { STEP_LIMITS } from "../agent/spending.ts";
+import { STEP_LIMITS } from "../../flow/spending.ts";
 
 export const INTENTS = ["next", "repeat", "jump", "handoff", "closing", "escalate", "abort"] as const;
 /** Every word that a dialect with gates has for an intent. */

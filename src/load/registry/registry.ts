@@ -6,7 +6,7 @@ import type { Climpt } from "../agent/climpt.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Document } from "../text/document.ts";
 import { gateForm } from "./gate-forms.ts";
-import { buildGuard, buildStopGuard, judgedBy, judgedByVerdict, type Judged } from "./guards.ts";
+import { buildGuard, buildStopGuard, judgedBy, judgedByVerdict, type JudgingEntry } from "./guards.ts";
 import type { FlowSteps } from "./moves.ts";
 import type { Prompts } from "./prompts.ts";
 import type { CheckRegistry } from "../questions/questions-shape.ts";
@@ -15,7 +15,7 @@ import type { ResolveSchema } from "./schemas.ts";
 import { buildSections, type Section } from "./sections.ts";
 import { createStandIn } from "./stand-in.ts";
 import { buildStep, flowSteps } from "./steps.ts";
-import type { Verdict } from "../agent/verdict.ts";
+import type { DeclaredVerdict } from "../agent/verdict.ts";
 import { namesOf, type VerdictType } from "../agent/verdict-types.ts";
 
 /** Everything that was read, with the files it was read from. */
@@ -24,7 +24,7 @@ export type Sources = {
   readonly agentDocument: Document;
   readonly registry: RegistrySource;
   readonly registryDocument: Document;
-  readonly verdict: Verdict;
+  readonly verdict: DeclaredVerdict;
   readonly schema: ResolveSchema;
   readonly dialect: Dialect;
   readonly climpt: Climpt;
@@ -33,19 +33,19 @@ export type Sources = {
 };
 
 export type Graph = {
-  readonly entry: Entry;
+  readonly entry: FirstStep;
   readonly flow: FlowSteps;
   readonly steps: ReadonlyMap<StepId, Step>;
   readonly checks: ReadonlyMap<string, Check>;
   readonly sections: readonly Section[];
   /** Which entry of validationSteps each closing step is judged by. */
-  readonly judged: ReadonlyMap<StepId, Judged>;
+  readonly judged: ReadonlyMap<StepId, JudgingEntry>;
   /** What stands before an end by the verdict; null: nothing does. */
-  readonly stop: { readonly judged: Judged; readonly guard?: Guard } | null;
+  readonly stop: { readonly judged: JudgingEntry; readonly guard?: Guard } | null;
 };
 
 /** Where a run begins, and the path in the registry that says so; null: agent.json does. `step` is "" when nothing does. */
-export type Entry = { readonly step: StepId; readonly path: Path | null };
+export type FirstStep = { readonly step: StepId; readonly path: Path | null };
 
 export function buildGraph(sources: Sources, prompts: Prompts): Graph {
   const { agent, registry, verdict, schema } = sources;
@@ -56,7 +56,7 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
   const world = { agent, flow, prompts, standIn, schema, form };
   const steps = new Map<StepId, Step>();
   const checks = new Map<string, Check>();
-  const judged = new Map<StepId, Judged>();
+  const judged = new Map<StepId, JudgingEntry>();
 
   for (const [id, kind] of flow.kinds) {
     const source = registry.steps.get(id)!;
@@ -82,7 +82,7 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
 }
 
 /** The entry for the verdict type under any of its names, then the general one, then the graph's own. */
-export function findEntry({ registry, verdict, agent }: Sources): Entry {
+export function findEntry({ registry, verdict, agent }: Sources): FirstStep {
   for (const name of namesOf(verdict.type)) {
     const step = registry.entryStepMapping.get(name);
     if (step !== undefined) return { step, path: ["entryStepMapping", name] };

@@ -1,5 +1,6 @@
 /** Sections: entries of a registry that are no steps. Their text is put into the prompts that name them. */
-import type { Prompt, StepId } from "../../flow/flow.ts";
+import type { Prompt, Step, StepId } from "../../flow/flow.ts";
+import { placeholders } from "../../flow/text/template.ts";
 import type { FlowSteps } from "./moves.ts";
 import type { Prompts } from "./prompts.ts";
 import type { RegistrySource, StepSource } from "./registry-shape.ts";
@@ -33,4 +34,11 @@ function isSection(id: StepId, { c2 }: StepSource): boolean {
 /** `section.projectcontext` is there for prompts as `{uv-section_projectcontext}`. */
 function variableOf(id: StepId): string {
   return `section_${id.replace(/^section\./, "").replaceAll(/[^A-Za-z0-9_-]/g, "_")}`;
+}
+
+/** The steps whose prompts include the section. */
+export function readersOf(steps: ReadonlyMap<StepId, Step>, { variable }: Section): readonly Step[] {
+  return [...steps.values()].filter(
+    ({ by, prompt }) => by.kind === "model" && placeholders(prompt.text).includes(variable),
+  );
 }

@@ -7,7 +7,7 @@ import type { StepSource } from "./registry-shape.ts";
 import type { Sources } from "./registry.ts";
 import { RUNTIME_NAMES } from "../../flow/reads.ts";
 import { placeholders } from "../../flow/text/template.ts";
-import { signalValues, verdictWords, type Words } from "./verdict-prompts.ts";
+import { signalValues, verdictWords, type BuiltInText } from "./verdict-prompts.ts";
 
 /** A built-in prompt in place of one that was not found, or that one as it is. */
 export type StandIn = (id: StepId, source: StepSource, kind: StepKind | null, missing: Prompt) => Prompt;
@@ -53,7 +53,7 @@ export function systemStandIn(sources: Sources, missing: Prompt): Prompt {
     : missing;
 }
 
-function catalogued(key: string, { agentDocument }: Sources): Words | null {
+function catalogued(key: string, { agentDocument }: Sources): BuiltInText | null {
   const text = FALLBACKS.get(key);
   if (text === undefined) return null;
   const settings = readPath(agentDocument.value, ["runner", "verdict", "config"]) ?? {};
@@ -68,7 +68,7 @@ function byVerdict(
   kind: StepKind,
   isFirst: boolean,
   { agent, agentDocument }: Sources,
-): Words {
+): BuiltInText {
   const words = verdictWords(agent, agentDocument.value, isFirst);
   const aboutStep = {
     step_id: id,
@@ -113,7 +113,7 @@ function isOnlyMissing({ tried }: Prompt): boolean {
 
 /** Without the lines that read what nothing supplies, and with what the step declares but the text does not read. */
 function builtIn(
-  { name, text, values }: Words,
+  { name, text, values }: BuiltInText,
   missing: Prompt,
   declared: readonly string[],
   supplied: readonly string[],

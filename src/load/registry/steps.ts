@@ -1,16 +1,17 @@
 /** The steps of a registry as steps of a flow. */
 import type { Answer, Decider, Need, Prompt, SchemaSource, Step, StepId, StepKind } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES, parseDotPath } from "../../flow/json.ts";
-import type { PermissionMode } from "../../flow/settings.ts";
+import { MODE_BY_KIND, type PermissionMode } from "../../flow/settings.ts";
 import type { AgentSource } from "../agent/agent-shape.ts";
-import { DEFAULTS, MODE_BY_KIND } from "../agent/defaults.ts";
+import { DEFAULTS } from "../agent/defaults.ts";
 import { fallbackOf, type GateForm } from "./gate-forms.ts";
 import { carryOf, COMPLETE, gatedEdges, ungatedMove, type FlowSteps } from "./moves.ts";
 import { interruptedOf } from "../agent/people.ts";
 import type { Prompts } from "./prompts.ts";
 import type { GateSource, RegistrySource, StepSource } from "./registry-shape.ts";
-import { fieldWords, type ResolveSchema } from "./schemas.ts";
-import { stepLimitsOf } from "../agent/spending.ts";
+import { fieldWords } from "../../flow/json-schema.ts";
+import type { ResolveSchema } from "./schemas.ts";
+import { stepLimitsOf } from "../../flow/spending.ts";
 import type { StandIn } from "./stand-in.ts";
 import { INPUT_TEXT } from "../../flow/text/template.ts";
 
@@ -156,16 +157,22 @@ function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateF
     form.ends(id, intent, source.transitions.get(intent)) ? form.ending : intent;
   const intents = (gate.allowedIntents ?? []).filter((intent) => intent !== "abort");
   const renamed = intents.filter((intent) => meant(intent) !== intent);
-  const words: { readonly [word: string]: string } = {
-    ...form.aliases,
-    ...lowered(gate.aliases),
-    ...Object.fromEntries(renamed.map((intent) => [intent, intent])),
-  };
+  const isUsual = gate.aliases.size === 0 && renamed.length === 0;
+  const words: { readonly [word: string]: string } = isUsual
+    ? form.aliases
+    : {
+        ...form.aliases,
+        ...lowered(gate.aliases),
+        ...Object.fromEntries(renamed.map((intent) => [intent, intent])),
+      };
+  const isAsMeant = Object.values(words).every((intent) => meant(intent) === intent);
   const fallback = fallbackOf(gate, intents, form);
   return {
     by: "field",
     path: parseDotPath(gate.intentField ?? DEFAULTS.intentField),
-    alias: Object.fromEntries(Object.entries(words).map(([word, intent]) => [word, meant(intent)])),
+    alias: isAsMeant
+      ? words
+      : Object.fromEntries(Object.entries(words).map(([word, intent]) => [word, meant(intent)])),
     allow: [...new Set(intents.map(meant))],
     always: ["abort"],
     ...(fallback !== undefined && { fallback: meant(fallback) }),

@@ -4,14 +4,14 @@ import type { AgentSource } from "../agent/agent-shape.ts";
 import type { VerdictType } from "../agent/verdict-types.ts";
 
 /** A text with the values that only it has. */
-export type Words = {
+export type BuiltInText = {
   readonly name: string;
   readonly text: string;
   readonly values: { readonly [name: string]: string };
 };
 
 /** `first`: the step begins the run, so there is nothing to look back on. `written`: what agent.json holds. */
-export function verdictWords(agent: AgentSource, written: Json, isFirst: boolean): Words {
+export function verdictWords(agent: AgentSource, written: Json, isFirst: boolean): BuiltInText {
   const { type, config } = agent.runner.verdict;
   const settings = readPath(written, ["runner", "verdict", "config"]) ?? {};
   const child = type === "meta:composite" ? config.conditions?.[0]?.type : undefined;
@@ -33,7 +33,7 @@ export function signalValues(settings: Json): { readonly [name: string]: string 
   };
 }
 
-function wordsOf(type: VerdictType, settings: Json, isFirst: boolean): Words {
+function wordsOf(type: VerdictType, settings: Json, isFirst: boolean): BuiltInText {
   const config = isObject(settings) ? settings : {};
   const { first, onward } = TEXTS[type](config);
   const text = isFirst ? first : `${onward.head}\n\n{uv-previous_summary}\n\n${onward.task}`;

@@ -1,11 +1,11 @@
 /** Rules about flows with a `complete` intent: nothing is implied, and their messages are fixed word for word. */
 import type { StepId } from "../../flow/flow.ts";
 import { isWritten } from "../text/document.ts";
-import type { Finding } from "./finding.ts";
 import { isFinal } from "../registry/gate-forms.ts";
-import { atName, atSchema, atStep, witness, type Registered } from "./loaded.ts";
-import { error, type Codes, type Rules } from "./rule.ts";
-import { fieldWords } from "../registry/schemas.ts";
+import { checkStrictPresence } from "./gates.ts";
+import { answerSchema, atName, atSchema, atStep, witness, type Registered } from "./loaded.ts";
+import { error, type Codes, type Finding, type Rules } from "./rule.ts";
+import { fieldWords } from "../../flow/json-schema.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
 
 export const rules: Rules = { complete: [checkComplete] };
@@ -22,33 +22,12 @@ export const codes = {
 } satisfies Codes;
 
 function* checkComplete(loaded: Registered): Generator<Finding> {
-  yield* checkPresence(loaded);
+  yield* checkStrictPresence(loaded);
   for (const id of loaded.graph.flow.ids) {
     const source = loaded.sources.registry.steps.get(id)!;
     yield* checkTarget(loaded, id, source);
     yield* checkSchema(loaded, id, source);
   }
-}
-
-/** One finding for the whole file, whether or not the steps are live. */
-function* checkPresence({ sources, graph }: Registered): Generator<Finding> {
-  const { registryDocument: document } = sources;
-  const lacking = (key: string) => graph.flow.ids.filter((id) => !isWritten(document, ["steps", id, key]));
-  const gates = lacking("structuredGate");
-  const transitions = lacking("transitions");
-  if (gates.length === 0 && transitions.length === 0) return;
-  yield {
-    code: "SR-GATE-003",
-    document,
-    pointer: "/steps",
-    message: [
-      "[StepFlow] Flow validation failed. All Flow steps must define structuredGate and transitions.",
-      ...(gates.length > 0 ? [`Steps missing structuredGate: ${gates.join(", ")}`] : []),
-      ...(transitions.length > 0 ? [`Steps missing transitions: ${transitions.join(", ")}`] : []),
-      "See agents/docs/design/08_step_flow_design.md for requirements.",
-    ].join("\n"),
-    fix: "Add what is missing to each of these steps.",
-  };
 }
 
 /** From a step that is not final, `complete` leads to one that is. A target that does not exist is found elsewhere. */
@@ -83,9 +62,9 @@ function* checkSchema(loaded: Registered, id: StepId, source: StepSource): Gener
       fix: `Write "#/definitions/${ref.schema}".`,
     };
   }
-  const { answer } = loaded.graph.steps.get(id)!;
-  if (answer.kind !== "object" || answer.schema.kind !== "schema") return;
-  const names = fieldWords(answer.schema.schema, ["stepId"]);
+  const schema = answerSchema(loaded.graph.steps.get(id)!);
+  if (schema === true) return;
+  const names = fieldWords(schema, ["stepId"]);
   if (names !== null && names.includes(id)) return;
   const what =
     names === null

@@ -1,8 +1,7 @@
 /** Rules about data on its way: what a step reads must have been handed on before, whichever way the run took. */
 import type { Step, StepId } from "../../flow/flow.ts";
-import type { Finding } from "./finding.ts";
 import { atStep, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { handedOn, readsOf } from "../../flow/reads.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 

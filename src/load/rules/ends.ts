@@ -1,11 +1,10 @@
 /** Rules about the way to the end: every step can be reached, every live one leads to an end, something is looked at before it. */
 import type { Move, Step, StepId } from "../../flow/flow.ts";
-import type { Finding } from "./finding.ts";
-import { reachFrom, reachWithoutJumps, stepsWithoutEnd, type Steps } from "./graph.ts";
-import { at, visitsToVerdict, witness, type At, type Loaded, type Registered } from "./loaded.ts";
+import { reachFrom, reachWithoutJumps, stepsWithoutEnd, type Steps } from "../../flow/graph.ts";
+import { atPart, visitsToVerdict, witness, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import { questionOf } from "../questions/questions.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
 export const rules: Rules = {
@@ -59,7 +58,11 @@ function* checkStageWays(machine: Machine): Generator<Finding> {
   yield* traps(machine, onward, true);
 }
 
-function* unreachable(loaded: Loaded, entries: Iterable<StepId>, ids: Iterable<StepId>): Generator<Finding> {
+function* unreachable(
+  loaded: LoadedFlow,
+  entries: Iterable<StepId>,
+  ids: Iterable<StepId>,
+): Generator<Finding> {
   const { steps, words } = loaded;
   const known = [...entries].filter((id) => steps.has(id));
   if (known.length === 0) return;
@@ -68,7 +71,7 @@ function* unreachable(loaded: Loaded, entries: Iterable<StepId>, ids: Iterable<S
     if (reached.has(id)) continue;
     yield {
       code: "FLOW-UNREACHABLE",
-      ...at(loaded, "steps", id, ...(words.step === "stage" ? ["id"] : [])),
+      ...atPart(loaded, "steps", id, ...(words.step === "stage" ? ["id"] : [])),
       message: `Nothing leads to the ${words.step} "${id}" from ${known.map((entry) => `"${entry}"`).join(" or ")}.`,
       fix: `Lead another ${words.step} to it, or remove it.`,
     };
@@ -90,7 +93,7 @@ function checkCheckedEnd(loaded: Registered): Iterable<Finding> {
 
 /** One finding for each trap, where they are told, and one for the nearest step that leads into traps only. */
 function* traps(
-  loaded: Loaded,
+  loaded: LoadedFlow,
   onward: Steps,
   areTold: boolean,
   isTold: (id: StepId) => boolean = () => true,
@@ -111,7 +114,7 @@ function* traps(
   yield withoutEnd(loaded, first, wayIntoTrap(loaded, first, trapped), outside.length - 1);
 }
 
-function withoutEnd(loaded: Loaded, id: StepId, way: readonly StepId[], more = 0): Finding {
+function withoutEnd(loaded: LoadedFlow, id: StepId, way: readonly StepId[], more = 0): Finding {
   const { words } = loaded;
   return {
     code: "FLOW-NO-END",
@@ -123,12 +126,12 @@ function withoutEnd(loaded: Loaded, id: StepId, way: readonly StepId[], more = 0
 }
 
 /** A stage has one key for all its ways. */
-function atWays(loaded: Loaded, id: StepId): At {
-  return at(loaded, "steps", id, ...(loaded.words.step === "stage" ? ["edges", "ok"] : []));
+function atWays(loaded: LoadedFlow, id: StepId): At {
+  return atPart(loaded, "steps", id, ...(loaded.words.step === "stage" ? ["edges", "ok"] : []));
 }
 
 function* eachTrap(
-  loaded: Loaded,
+  loaded: LoadedFlow,
   onward: Steps,
   stuck: readonly StepId[],
   declared: ReadonlySet<StepId>,
@@ -148,7 +151,7 @@ function* eachTrap(
     const others = targets.length === 1 ? "" : ` and ${targets.length - 1} more`;
     yield {
       code: "FLOW-JUMP-TRAP",
-      ...at(loaded, "steps", jumper, "structuredGate", "targetField"),
+      ...atPart(loaded, "steps", jumper, "structuredGate", "targetField"),
       message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, which has no path to an end of the flow.`,
       fix: `Give targetField an enum in the schema without such steps, or add a transition from "${first}" to a closure.`,
       witness: witness(loaded, jumper, first!),
@@ -159,7 +162,7 @@ function* eachTrap(
 type Trap = { readonly trap: readonly StepId[]; readonly ways: Ways };
 
 /** Groups of steps that lead to each other and to nothing else, each once, from where a run can get to. */
-function* trapsIn({ flow, words }: Loaded, onward: Steps, stuck: readonly StepId[]): Generator<Trap> {
+function* trapsIn({ flow, words }: LoadedFlow, onward: Steps, stuck: readonly StepId[]): Generator<Trap> {
   const isStuck = new Set(stuck);
   const told = new Set<StepId>();
   // A stage may be reached only by a failure, which does not count as a path.
@@ -176,7 +179,7 @@ function* trapsIn({ flow, words }: Loaded, onward: Steps, stuck: readonly StepId
 }
 
 function aboutTrap(
-  loaded: Loaded,
+  loaded: LoadedFlow,
   trap: readonly StepId[],
   first: StepId,
   round: readonly StepId[],
@@ -232,7 +235,7 @@ function jumpTargets(move: Move): readonly StepId[] {
 }
 
 /** To the step, and on by the first way at hand until the trap has closed. */
-function wayIntoTrap(loaded: Loaded, from: StepId, trapped: ReadonlySet<StepId>): readonly StepId[] {
+function wayIntoTrap(loaded: LoadedFlow, from: StepId, trapped: ReadonlySet<StepId>): readonly StepId[] {
   const { reach } = loaded;
   const inside = [...(reach?.steps ?? [])].find((id) => trapped.has(id) && reach!.pathTo(id).includes(from));
   return witness(loaded, inside ?? from);
@@ -258,7 +261,7 @@ function* checkUnjudged(loaded: Registered): Generator<Finding> {
       continue;
     yield {
       code: "CHECK-NONE",
-      ...at(loaded, "steps", id),
+      ...atPart(loaded, "steps", id),
       message: `The closure "${id}" ends the flow without any validator: nothing checks the model's claim that the work is done.`,
       fix: `Add "${id}" to validationSteps with a validator, such as one that runs the tests.`,
       witness: witness(loaded, id),

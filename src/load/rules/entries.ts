@@ -2,11 +2,10 @@
 import { FORBIDDEN_NAMES, readPath } from "../../flow/json.ts";
 import { namesOf } from "../agent/verdict-types.ts";
 import { isWritten } from "../text/document.ts";
-import { pointerOf } from "../text/places.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
-import { correctTo, type Finding } from "./finding.ts";
-import { at, atStep, type Registered } from "./loaded.ts";
-import { error, type Codes, type Rules } from "./rule.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
+import { atPart, atStep, type Registered } from "./loaded.ts";
+import { correctTo, error, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { registry: [checkIds, checkEntry], gated: [checkKinds] };
 
@@ -28,12 +27,13 @@ function* checkIds(loaded: Registered): Generator<Finding> {
     }
     const said = readPath(registryDocument.value, ["steps", id, key]);
     if (typeof said !== "string" || said === "" || said === id) continue;
+    const place = atStep(loaded, id, key);
     yield {
       code: "SR-VALID-004",
-      ...atStep(loaded, id, key),
+      ...place,
       message: `The step "${id}" calls itself "${said}".`,
       fix: `Set "${key}" to "${id}".`,
-      ...correctTo(id, registryDocument, pointerOf(["steps", id, key])),
+      ...correctTo(id, place),
     };
   }
   if (loaded.entries.size > 0 || !isWritten(registryDocument, ["steps"])) return;
@@ -95,23 +95,23 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
   } else if (!flow.kinds.has(entry.step)) {
     yield {
       code: isMapped ? "SR-ENTRY-003" : "SR-ENTRY-002",
-      ...at(loaded, "entry"),
+      ...atPart(loaded, "entry"),
       message: `Runs with the verdict type "${verdict.type}" start at "${entry.step}". ${unknown(entry.step)}`,
       fix: "Name a step of the flow.",
-      ...correctTo(onlyNear(entry.step, flow.ids), document, pointerOf(entry.path ?? [])),
+      ...correctTo(onlyNear(entry.step, flow.ids), { document, pointer: pointerOf(entry.path ?? []) }),
     };
   }
   const active = new Set(namesOf(verdict.type));
   for (const [type, step] of registry.entryStepMapping) {
     if (active.has(type) || flow.kinds.has(step)) continue;
+    const place = { document, pointer: `/entryStepMapping/${type}` };
     yield {
       code: "SR-ENTRY-003",
       severity: "warning",
-      document,
-      pointer: `/entryStepMapping/${type}`,
+      ...place,
       message: `Runs with the verdict type "${type}" start at "${step}". ${unknown(step)}`,
       fix: "Name a step of the flow, or remove the entry.",
-      ...correctTo(onlyNear(step, flow.ids), document, `/entryStepMapping/${type}`),
+      ...correctTo(onlyNear(step, flow.ids), place),
     };
   }
   if (registry.entryStep !== undefined && isMapped && !flow.kinds.has(registry.entryStep)) {

@@ -2,13 +2,12 @@
 import { failureNames } from "../../flow/failure.ts";
 import type { GuardedCheck, StepId } from "../../flow/flow.ts";
 import { parseRetry, type RetryFault } from "../../flow/text/retry.ts";
-import type { Finding } from "./finding.ts";
 import { atStep, type Registered } from "./loaded.ts";
-import { escapeSegment } from "../text/places.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
 import { inPrompt } from "../text/prompt-places.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { placeholderPlaces } from "../../flow/text/template.ts";
-import { warning, type Codes } from "./rule.ts";
+import { warning, type Codes, type Finding } from "./rule.ts";
 
 export const codes = {
   "PR-EDITION": warning(

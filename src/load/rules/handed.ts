@@ -1,12 +1,25 @@
 /** Rules about values that are handed on, and about switches that decide by them: the schema names what they read. */
-import type { Move, Step } from "../../flow/flow.ts";
-import { isObject, parseDotPath, type Json, type Path } from "../../flow/json.ts";
+import type { Move, Step, StepId } from "../../flow/flow.ts";
+import { isObject, parseDotPath, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
+import { fieldWords } from "../../flow/json-schema.ts";
 import { isNamed, promiseOf, valuesAt } from "../registry/promises.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
-import type { Finding } from "./finding.ts";
-import { answerSchema, at, written, type At, type Loaded, type Registered } from "./loaded.ts";
-import { warning, type Codes, type Rules } from "./rule.ts";
+import { listValues } from "../text/shape.ts";
+import type { GateSource } from "../registry/registry-shape.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
+import {
+  answerSchema,
+  atPart,
+  atSchema,
+  atStep,
+  witness,
+  written,
+  type At,
+  type LoadedFlow,
+  type Registered,
+} from "./loaded.ts";
+import { neverTaken } from "./routes.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { all: [checkSwitches], gated: [checkHandoff], stage: [checkOutput] };
 
@@ -15,10 +28,15 @@ export const codes = {
     "handoff field not in the schema",
     "A field that the schema does not name has no value to hand on.",
   ),
+  "GATE-FIELD": warning("field not in the schema", "The model only fills in fields that the schema names."),
+  "FLOW-JUMP-TARGET": error(
+    "jump to an unknown step",
+    "Every step that the schema lets the model name must exist in the flow.",
+  ),
   "TRANS-DEFAULT": warning("no default", "Without a default, an unexpected value ends the run."),
 } satisfies Codes;
 
-function* checkSwitches(loaded: Loaded): Generator<Finding> {
+function* checkSwitches(loaded: LoadedFlow): Generator<Finding> {
   for (const step of loaded.steps.values()) {
     for (const [label, move] of Object.entries(step.edges)) {
       // A stage that is skipped goes on where one that is done does.
@@ -29,7 +47,7 @@ function* checkSwitches(loaded: Loaded): Generator<Finding> {
 }
 
 function* checkSwitch(
-  loaded: Loaded,
+  loaded: LoadedFlow,
   step: Step,
   label: string,
   move: Extract<Move, { kind: "switch" }>,
@@ -37,7 +55,7 @@ function* checkSwitch(
   const { words } = loaded;
   const isStage = words.step === "stage";
   const name = isStage ? "next" : label;
-  const place = (...part: Path) => at(loaded, "steps", step.id, "edges", label, ...part);
+  const place = (...part: Path) => atPart(loaded, "steps", step.id, "edges", label, ...part);
   const { path, schema } = readBy(step, move.on, isStage);
   const promised = path === null ? "unknown" : promiseOf(schema, path);
   if (isStage && (promised === "never" || promised === "unnamed")) {
@@ -65,11 +83,9 @@ function* checkSwitch(
     if (value === "default" || values === null || values.includes(value)) continue;
     const here = place("cases", value);
     const near = onlyNear(value, values);
+    const message = `The case "${value}" of "${name}" in the ${words.step} "${step.id}" is never taken: the schema allows ${values.join(", ")} in "${path!.join(".")}".${didYouMean(value, values)}`;
     yield {
-      code: "TRANS-UNUSED",
-      ...here,
-      message: `The case "${value}" of "${name}" in the ${words.step} "${step.id}" is never taken: the schema allows ${values.join(", ")} in "${path!.join(".")}".${didYouMean(value, values)}`,
-      fix: "Correct the value, or remove the case.",
+      ...neverTaken(here, message, "Correct the value, or remove the case."),
       ...(near !== null &&
         !Object.hasOwn(cases, near) && {
           mend: [{ file: here.document.file, pointer: here.pointer, kind: "rename" as const, to: near }],
@@ -96,7 +112,7 @@ function* checkHandoff(loaded: Registered): Generator<Finding> {
     for (const [index, field] of fields.entries()) {
       if (schema === true || isNamed(schema, parseDotPath(field))) continue;
       const owner = `handoffFields of the step "${id}"`;
-      yield notNamed(at(loaded, "steps", id, "carry", String(index)), field, owner, "its schema");
+      yield notNamed(atPart(loaded, "steps", id, "carry", String(index)), field, owner, "its schema");
     }
   }
 }
@@ -107,7 +123,12 @@ function* checkOutput(machine: Machine): Generator<Finding> {
     for (const { key, path } of step.stage?.output ?? []) {
       if (schema === true || isNamed(schema, path.slice(1))) continue;
       const owner = `output of the stage "${id}"`;
-      yield notNamed(at(machine, "steps", id, "carry", key), path.join("."), owner, "its completionSchema");
+      yield notNamed(
+        atPart(machine, "steps", id, "carry", key),
+        path.join("."),
+        owner,
+        "its completionSchema",
+      );
     }
   }
 }
@@ -119,4 +140,38 @@ function notNamed(place: At, field: string, owner: string, schema: string): Find
     message: `"${field}" in ${owner} is not in ${schema}.`,
     fix: `Add "${field.replace(/^parsed\./, "")}" to ${schema.replace("its ", "the ")}, or correct the path.`,
   };
+}
+
+/** What a gate reads. */
+export function* checkFields(
+  loaded: Registered,
+  id: StepId,
+  gate: GateSource,
+  schema: JsonSchema,
+): Generator<Finding> {
+  const fields = [
+    ["intentField", gate.intentField],
+    ["targetField", gate.allowedIntents?.includes("jump") ? gate.targetField : undefined],
+  ] as const;
+  for (const [key, field] of fields) {
+    if (field === undefined || isNamed(schema, parseDotPath(field))) continue;
+    yield {
+      code: "GATE-FIELD",
+      ...atStep(loaded, id, "structuredGate", key),
+      message: `${key} "${field}" of the step "${id}" is not in its schema.`,
+      fix: `Add "${field}" to the schema, or correct ${key}.`,
+    };
+  }
+  const { flow } = loaded.graph;
+  const named = fields[1][1] === undefined ? null : fieldWords(schema, parseDotPath(fields[1][1]));
+  const strangers = (named ?? []).filter((word) => !flow.kinds.has(word));
+  if (strangers.length > 0) {
+    yield {
+      code: "FLOW-JUMP-TARGET",
+      ...atSchema(loaded, id, ...parseDotPath(gate.targetField!).flatMap((name) => ["properties", name])),
+      message: `The schema of the step "${id}" lets the model jump to ${listValues(strangers)}, but there is no such step.${didYouMean(strangers[0]!, flow.ids)}`,
+      fix: `Remove ${listValues(strangers)} from the enum of "${gate.targetField}", or add the step.`,
+      witness: witness(loaded, id, strangers[0]!),
+    };
+  }
 }

@@ -1,11 +1,10 @@
 /** Rules about answers without an intent: whether the schema lets them through, and whether the fallback can be taken. */
 import type { StepId } from "../../flow/flow.ts";
 import { parseDotPath, type Json, type Path } from "../../flow/json.ts";
-import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { atStep, schemaPlace, type Registered } from "./loaded.ts";
-import { warning, type Codes, type Rules } from "./rule.ts";
-import { pointerOf } from "../text/places.ts";
+import { answerSchema, atStep, schemaPlace, type Registered } from "./loaded.ts";
+import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
 import { promiseOf, valuesAt } from "../registry/promises.ts";
 import type { GateSource } from "../registry/registry-shape.ts";
 
@@ -28,7 +27,7 @@ function* checkIntents(loaded: Registered): Generator<Finding> {
   for (const [id, { answer, decide }] of loaded.graph.steps) {
     const gate = loaded.sources.registry.steps.get(id)?.structuredGate;
     if (gate?.intentField === undefined || decide.by !== "field") continue;
-    const schema = answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
+    const schema = answerSchema({ answer });
     const never = neverTaken(loaded, gate, schema);
     if (never !== null) {
       yield {

@@ -1,7 +1,7 @@
 /** Rules about keys that stand twice in one object of a JSON file, where only the last one is read. */
 import type { Document } from "../text/document.ts";
-import type { Finding } from "./finding.ts";
-import { unescapeSegment } from "../text/places.ts";
+import type { Finding } from "./rule.ts";
+import { unescapeSegment } from "../../flow/json-pointer.ts";
 
 export function* repeatedKeys(document: Document): Generator<Finding> {
   for (const { pointer, place } of document.repeated ?? []) {

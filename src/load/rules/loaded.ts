@@ -1,22 +1,22 @@
 /** What the rules look at: the flow as built, where its parts were written, and which steps are live. */
 import type { Files } from "../../flow/files.ts";
 import type { Flow, Step, StepId } from "../../flow/flow.ts";
-import { readPath, type Json, type Path } from "../../flow/json.ts";
+import { readPath, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
 import { checksEveryVisit, fewestVisits } from "../../flow/rules.ts";
 import type { AgentSource } from "../agent/agent-shape.ts";
 import type { Declared } from "../agent/mcp.ts";
-import type { WrittenLimits, WrittenStepLimits } from "../agent/spending.ts";
+import type { WrittenLimits, WrittenStepLimits } from "../../flow/spending.ts";
 import type { Graph, Sources } from "../registry/registry.ts";
 import { placeInSchema, placeOfRef } from "../registry/schemas.ts";
 import type { Document, DocumentRead } from "../text/document.ts";
 import type { Where } from "../text/origin.ts";
-import { escapeSegment, pointerOf } from "../text/places.ts";
-import type { Finding } from "./finding.ts";
-import type { Reach } from "./graph.ts";
+import { escapeSegment, pointerOf } from "../../flow/json-pointer.ts";
+import type { Finding } from "./rule.ts";
+import type { Reach } from "../../flow/graph.ts";
 import type { ToolNames } from "./tools.ts";
 
 /** What all dialects have. */
-export type Loaded = {
+export type LoadedFlow = {
   readonly name: string;
   readonly agent: AgentSource;
   readonly agentDocument: Document;
@@ -54,7 +54,7 @@ export type Words = {
 };
 
 /** An agent with a steps registry, of any of its three forms. */
-export type Registered = Loaded & {
+export type Registered = LoadedFlow & {
   readonly sources: Sources;
   readonly graph: Graph;
   readonly schemaFiles: ReadonlyMap<string, DocumentRead>;
@@ -63,7 +63,10 @@ export type Registered = Loaded & {
 export type At = Pick<Finding, "document" | "pointer" | "steps">;
 
 /** The place of a part of the flow, whether or not it is written there. A part of a step is about that step. */
-export function at({ where, agentDocument }: Pick<Loaded, "where" | "agentDocument">, ...part: Path): At {
+export function atPart(
+  { where, agentDocument }: Pick<LoadedFlow, "where" | "agentDocument">,
+  ...part: Path
+): At {
   const place = where(part);
   const [group, id] = part;
   return {
@@ -73,14 +76,19 @@ export function at({ where, agentDocument }: Pick<Loaded, "where" | "agentDocume
   };
 }
 
+/** A part of what stands at a place. */
+export function inside<P extends At>(place: P, ...path: Path): P {
+  return { ...place, pointer: place.pointer + pointerOf(path) };
+}
+
 /** What the author wrote for a part of the flow, right or wrong; undefined: nothing. */
-export function written({ where }: Loaded, ...part: Path): Json | undefined {
+export function written({ where }: LoadedFlow, ...part: Path): Json | undefined {
   const place = where(part);
   return place === null ? undefined : readPath(place.document.value, place.path);
 }
 
 /** The schema of a step's answer; true: any answer fits. */
-export function answerSchema({ answer }: Step): Json {
+export function answerSchema({ answer }: Pick<Step, "answer">): JsonSchema | true {
   return answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : true;
 }
 
@@ -129,7 +137,7 @@ export function atName(loaded: Registered, id: StepId, field: string, names: rea
 
 /** The shortest way to a step, and on to where it would lead. Questions about steps are part of no way. */
 export function witness(
-  { reach, steps }: Loaded,
+  { reach, steps }: LoadedFlow,
   id: StepId,
   ...further: readonly StepId[]
 ): readonly StepId[] {
@@ -138,7 +146,7 @@ export function witness(
 }
 
 /** The fewest visits after which the verdict can end a run; Infinity: it cannot. */
-export function visitsToVerdict({ flow, steps, reach }: Loaded): number {
+export function visitsToVerdict({ flow, steps, reach }: LoadedFlow): number {
   const live = [...(reach?.steps ?? steps.keys())];
   const canCheck = checksEveryVisit(flow) || live.some((id) => steps.get(id)?.kind !== "work");
   return fewestVisits(flow.stop, canCheck);

@@ -1,26 +1,25 @@
 /** Rules about where prompts are: the files of steps, sections and the system, and what stands in for them. */
-import type { Prompt, Step, StepId } from "../../flow/flow.ts";
+import type { Prompt, StepId } from "../../flow/flow.ts";
 import { climptPatterns } from "../agent/climpt.ts";
 import { FALLBACKS } from "../registry/fallbacks.ts";
-import type { Finding } from "./finding.ts";
-import { atStep, type Loaded, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
-import { pointerOf } from "../text/places.ts";
-import { inPrompt } from "../text/prompt-places.ts";
+import { atStep, type At, type LoadedFlow, type Registered } from "./loaded.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
 import { emptyDocument } from "../text/document.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
-import type { Section } from "../registry/sections.ts";
-import { didYouMean } from "../text/suggest.ts";
-import { placeholders } from "../../flow/text/template.ts";
+import { readersOf, type Section } from "../registry/sections.ts";
+import { checkSystemNames } from "./prompts.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export const rules: Rules = {
   registry: [checkSystem],
   gated: [checkPromptFiles, checkClimpt],
-  all: [checkSizes],
+  all: [checkTexts],
 };
 
 export const codes = {
+  "PR-C3L-004": error("prompt not found", "A step cannot run without a prompt."),
   "PR-SYSTEM": error(
     "system prompt not found",
     "Without it, the agent would run without its author's instructions.",
@@ -32,6 +31,10 @@ export const codes = {
   "PROMPT-SIZE": warning(
     "very long prompt",
     "The prompt is sent with every request of its step, and one that exceeds the model's context fails the run.",
+  ),
+  "PROMPT-EMPTY": warning(
+    "empty prompt",
+    "The model gets no instructions from it, and answers with whatever the rest of the conversation suggests.",
   ),
   "FALLBACK-KEY": warning(
     "unknown fallbackKey",
@@ -57,7 +60,7 @@ function* checkPromptFiles(loaded: Registered): Generator<Finding> {
 
 type Said = { readonly prompt: Prompt; readonly steps?: readonly StepId[] };
 
-function* promptsOf({ flow }: Loaded): Generator<Said> {
+function* promptsOf({ flow }: LoadedFlow): Generator<Said> {
   yield { prompt: flow.system };
   for (const { id, prompt, guard } of Object.values(flow.steps)) {
     yield { prompt, steps: [id] };
@@ -68,24 +71,30 @@ function* promptsOf({ flow }: Loaded): Generator<Said> {
 }
 
 /** Each file once. */
-function* checkSizes(loaded: Loaded): Generator<Finding> {
-  const told = new Set<string>();
+function* checkTexts(loaded: LoadedFlow): Generator<Finding> {
+  const seen = new Set<string>();
   for (const { prompt, steps } of promptsOf(loaded)) {
     const { file, text } = prompt;
-    if (file === null || text.length <= DEFAULTS.promptLength || told.has(file)) continue;
-    told.add(file);
-    yield {
-      code: "PROMPT-SIZE",
-      document: emptyDocument(file),
-      pointer: "",
-      ...(steps !== undefined && { steps }),
-      message: `${file} holds a prompt of ${text.length} characters; above ${DEFAULTS.promptLength} few models can read it.`,
-      fix: "Shorten the prompt, and let the model read large files with its tools.",
-    };
+    if (file === null || seen.has(file)) continue;
+    seen.add(file);
+    const place = { document: emptyDocument(file), pointer: "", ...(steps !== undefined && { steps }) };
+    if (text.length > DEFAULTS.promptLength)
+      yield {
+        code: "PROMPT-SIZE",
+        ...place,
+        message: `${file} holds a prompt of ${text.length} characters; above ${DEFAULTS.promptLength} few models can read it.`,
+        fix: "Shorten the prompt, and let the model read large files with its tools.",
+      };
+    // A stage can do without one: it also has its inputs and its completion tool.
+    if (text.trim() === "" && prompt.syntax !== "stage")
+      yield {
+        code: "PROMPT-EMPTY",
+        ...place,
+        message: `${file} holds no prompt: it is empty, or has only front matter.`,
+        fix: `Write in ${file} what the model is to do.`,
+      };
   }
 }
-
-const SYSTEM_NAMES: readonly string[] = ["agent_name", "verdict_criteria"];
 
 /** The form with check prompts has words of its own for a system prompt that is not there. */
 function* checkSystem(loaded: Registered): Generator<Finding> {
@@ -93,7 +102,8 @@ function* checkSystem(loaded: Registered): Generator<Finding> {
   for (const finding of systemFaults(loaded)) yield isCheck ? { ...finding, severity: "warning" } : finding;
 }
 
-function* systemFaults({ sources, flow, files }: Registered): Generator<Finding> {
+function* systemFaults(loaded: Registered): Generator<Finding> {
+  const { flow, sources } = loaded;
   const { agent, agentDocument: document } = sources;
   const path = agent.runner.flow.systemPromptPath;
   const pointer = "/runner/flow/systemPromptPath";
@@ -115,31 +125,15 @@ function* systemFaults({ sources, flow, files }: Registered): Generator<Finding>
       fix: "Make it a readable file in the project, or correct systemPromptPath.",
     };
   }
-  const known = new Set([...SYSTEM_NAMES, ...Object.keys(flow.constants), "input_text"]);
-  const unknown = placeholders(flow.system.text).filter((name) => !known.has(name));
-  if (unknown.length === 0) return;
-  yield {
-    code: "PR-RESOLVE-005",
-    severity: "warning",
-    // Without a file the agent's own description is said.
-    ...(flow.system.file === null
-      ? { document, pointer: "/description" }
-      : inPrompt(files, flow.system, flow.system.text.indexOf(`{uv-${unknown[0]}}`))),
-    message: `${flow.system.file ?? "The description of the agent"} reads ${unknown.map((name) => `{uv-${name}}`).join(", ")}, which has no value in a system prompt.${didYouMean(unknown[0]!, known)}`,
-    fix: `Use only: ${[...SYSTEM_NAMES, ...Object.keys(flow.constants)].map((name) => `{uv-${name}}`).join(", ")}.`,
-  };
+  yield* checkSystemNames(loaded);
 }
 
 function* checkFile(loaded: Registered, id: StepId, source: StepSource, prompt: Prompt): Generator<Finding> {
   if (source.c2 === undefined || source.c3 === undefined) return;
   if (prompt.builtIn !== undefined) yield standingIn(loaded, id, prompt, `the step "${id}"`);
   if (prompt.file !== null) return;
-  yield {
-    code: "PR-C3L-004",
-    ...atStep(loaded, id),
-    message: `There is no prompt for the step "${id}". Tried: ${prompt.tried.join(", ")}.${fallbackText(loaded, id, source)}`,
-    fix: `Create ${prompt.tried[0] ?? "the prompt file"}.`,
-  };
+  const message = `There is no prompt for the step "${id}".`;
+  yield noPrompt(atStep(loaded, id), message, prompt, fallbackText(loaded, id, source));
   yield* checkKey(loaded, id, source);
 }
 
@@ -149,6 +143,15 @@ function standingIn(loaded: Registered, id: StepId, prompt: Prompt, whose: strin
     ...atStep(loaded, id),
     message: `There is no prompt file for ${whose}: the built-in prompt "${prompt.file!.slice("built-in:".length)}" is used instead. Tried: ${prompt.tried.join(", ")}.`,
     fix: `Create ${prompt.tried[0] ?? "the prompt file"}. With runner.flow.prompts.strict this is an error.`,
+  };
+}
+
+export function noPrompt(place: At, message: string, { tried }: Prompt, more = ""): Finding {
+  return {
+    code: "PR-C3L-004",
+    ...place,
+    message: `${message} Tried: ${tried.join(", ")}.${more}`,
+    fix: `Create ${tried[0] ?? "the prompt file"}.`,
   };
 }
 
@@ -177,7 +180,7 @@ function* checkKey(loaded: Registered, id: StepId, { fallbackKey }: StepSource):
 function* checkSection(loaded: Registered, section: Section): Generator<Finding> {
   const { id, variable, prompt } = section;
   const source = loaded.sources.registry.steps.get(id)!;
-  const readers = readersOf(loaded, section).map((step) => step.id);
+  const readers = readersOf(loaded.graph.steps, section).map((step) => step.id);
   if (readers.length === 0) {
     yield {
       code: "SECTION-UNUSED",
@@ -191,21 +194,10 @@ function* checkSection(loaded: Registered, section: Section): Generator<Finding>
   if (prompt.builtIn !== undefined) {
     yield { ...standingIn(loaded, id, prompt, `the section "${id}"`), steps: readers };
   } else if (prompt.file === null) {
-    yield {
-      code: "PR-C3L-004",
-      ...atStep(loaded, id),
-      steps: readers,
-      message: `There is no text for the section "${id}", which the prompt of "${readers[0]}" includes. Tried: ${prompt.tried.join(", ")}.${fallbackText(loaded, id, source)}`,
-      fix: `Create ${prompt.tried[0] ?? "the file"}.`,
-    };
+    const message = `There is no text for the section "${id}", which the prompt of "${readers[0]}" includes.`;
+    const place = { ...atStep(loaded, id), steps: readers };
+    yield noPrompt(place, message, prompt, fallbackText(loaded, id, source));
   }
-}
-
-/** The steps whose prompts take the section in. */
-export function readersOf({ graph }: Registered, { variable }: Section): readonly Step[] {
-  return [...graph.steps.values()].filter(
-    ({ by, prompt }) => by.kind === "model" && placeholders(prompt.text).includes(variable),
-  );
 }
 
 /** Coordinates that climpt itself would refuse. They are no trouble here. */

@@ -1,19 +1,21 @@
 /** Rules about what prompts read: a value for every variable in them. */
-import type { Need, Step, StepId } from "../../flow/flow.ts";
-import { readersOf } from "./prompt-files.ts";
-import type { Finding } from "./finding.ts";
+import type { Need, Prompt, Step, StepId } from "../../flow/flow.ts";
 import { atStep, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import type { StepSource } from "../registry/registry-shape.ts";
-import type { Section } from "../registry/sections.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { readersOf, type Section } from "../registry/sections.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { namesFor, supplierOf } from "../../flow/reads.ts";
-import { INPUT_TEXT, placeholderPlaces, readsInput } from "../../flow/text/template.ts";
+import { INPUT_TEXT, placeholderPlaces, placeholders, readsInput } from "../../flow/text/template.ts";
 
 export const rules: Rules = { gated: [checkPrompts] };
 
 export const codes = {
+  "PR-RESOLVE-005": error(
+    "undeclared placeholder",
+    "A placeholder without a value would be sent to the model unchanged.",
+  ),
   "INPUT-SHADOWED": warning("input never read", "A parameter of the same name takes precedence."),
   "INPUT-SOURCE": error("input without source", "An input reads a value that another step hands on."),
   "UV-EARLY": error(
@@ -211,7 +213,7 @@ function* checkStdin(
 function* checkSectionNames(loaded: Registered, section: Section): Generator<Finding> {
   const { id, prompt } = section;
   if (prompt.file === null || prompt.builtIn !== undefined) return;
-  const readers = readersOf(loaded, section);
+  const readers = readersOf(loaded.graph.steps, section);
   for (const [name, place] of placeholderPlaces(prompt.text)) {
     const lacking = readers.filter((step) => {
       const by = supplyOf(loaded, step, name);
@@ -229,6 +231,44 @@ function* checkSectionNames(loaded: Registered, section: Section): Generator<Fin
       };
     }
   }
+}
+
+const SYSTEM_NAMES: readonly string[] = ["agent_name", "verdict_criteria"];
+
+export function* checkSystemNames({ sources, flow, files }: Registered): Generator<Finding> {
+  const known = new Set([...SYSTEM_NAMES, ...Object.keys(flow.constants), "input_text"]);
+  const unknown = placeholders(flow.system.text).filter((name) => !known.has(name));
+  if (unknown.length === 0) return;
+  yield {
+    code: "PR-RESOLVE-005",
+    severity: "warning",
+    // Without a file the agent's own description is said.
+    ...(flow.system.file === null
+      ? { document: sources.agentDocument, pointer: "/description" }
+      : inPrompt(files, flow.system, flow.system.text.indexOf(`{uv-${unknown[0]}}`))),
+    message: `${flow.system.file ?? "The description of the agent"} reads ${unknown.map((name) => `{uv-${name}}`).join(", ")}, which has no value in a system prompt.${didYouMean(unknown[0]!, known)}`,
+    fix: `Use only: ${[...SYSTEM_NAMES, ...Object.keys(flow.constants)].map((name) => `{uv-${name}}`).join(", ")}.`,
+  };
+}
+
+/** Where no parameters are declared any argument may be given; a placeholder without a value stays as it is written. */
+export function* checkLenient(
+  { flow, steps, files }: Registered,
+  id: StepId,
+  prompt: Prompt,
+): Generator<Finding> {
+  const { text, file } = prompt;
+  const step = steps.get(id)!;
+  const unknown = placeholders(text).filter((name) => supplierOf(flow, step, name) === null);
+  if (unknown.length === 0) return;
+  yield {
+    code: "PR-RESOLVE-005",
+    severity: "warning",
+    ...inPrompt(files, prompt, text.indexOf(`{uv-${unknown[0]}}`)),
+    steps: [id],
+    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it is sent to the model unchanged.${didYouMean(unknown[0]!, namesFor(flow, step))}`,
+    fix: `Declare the parameter "${unknown[0]}" in agent.json, or correct the placeholder.`,
+  };
 }
 
 /** There is nothing to tell of before the first visit. */

@@ -1,21 +1,20 @@
 /** Rules about steps with check prompts. */
-import type { Prompt, StepId } from "../../flow/flow.ts";
+import type { StepId } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES } from "../../flow/json.ts";
-import type { Finding } from "./finding.ts";
+import { notActedOn } from "./inert.ts";
+import { neverTaken, unknownTarget } from "./routes.ts";
+import { noPrompt } from "./prompt-files.ts";
+import { checkLenient } from "./prompts.ts";
 import { atStep, witness, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
-import { inPrompt } from "../text/prompt-places.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { onwardKey, questionOf } from "../questions/questions.ts";
 import type {
   CheckedStep,
   CheckRegistry,
   Onward,
   PromptPlace,
-  Question,
+  CheckPrompt,
 } from "../questions/questions-shape.ts";
-import { didYouMean } from "../text/suggest.ts";
-import { namesFor, supplierOf } from "../../flow/reads.ts";
-import { placeholders } from "../../flow/text/template.ts";
 
 export const rules: Rules = { check: [checkQuestions] };
 
@@ -78,12 +77,9 @@ function* checkIterations(
       fix: `Make max at least ${min}.`,
     };
   } else if (max > min && check?.onFail !== undefined) {
-    yield {
-      code: "CONFIG-NOT-ACTED-ON",
-      ...at,
-      message: `iterations.max of the step "${id}" has no effect: its onFail decides what follows a failed check.`,
-      fix: 'Use "retry" with "maxRetries" in onFail, or remove "max".',
-    };
+    const message = `iterations.max of the step "${id}" has no effect: its onFail decides what follows a failed check.`;
+    const fix = 'Use "retry" with "maxRetries" in onFail, or remove "max".';
+    yield notActedOn(at, message, fix);
   }
 }
 
@@ -110,29 +106,8 @@ function* checkPlace(
   const { prompt } = loaded.graph.steps.get(asked)!;
   const what = path.length === 1 ? "prompt" : "check prompt";
   if (prompt.file === null) {
-    yield {
-      code: "PR-C3L-004",
-      ...at,
-      message: `There is no ${what} for the step "${id}". Tried: ${prompt.tried.join(", ")}.`,
-      fix: `Create ${prompt.tried[0] ?? "the prompt file"}.`,
-    };
-  } else yield* checkVariables(loaded, id, prompt);
-}
-
-/** Where no parameters are declared any argument may be given; a placeholder without a value stays as it is written. */
-function* checkVariables({ flow, steps, files }: Registered, id: StepId, prompt: Prompt): Generator<Finding> {
-  const { text, file } = prompt;
-  const step = steps.get(id)!;
-  const unknown = placeholders(text).filter((name) => supplierOf(flow, step, name) === null);
-  if (unknown.length === 0) return;
-  yield {
-    code: "PR-RESOLVE-005",
-    severity: "warning",
-    ...inPrompt(files, prompt, text.indexOf(`{uv-${unknown[0]}}`)),
-    steps: [id],
-    message: `${file} of the step "${id}" reads {uv-${unknown[0]}}, which nothing supplies; it is sent to the model unchanged.${didYouMean(unknown[0]!, namesFor(flow, step))}`,
-    fix: `Declare the parameter "${unknown[0]}" in agent.json, or correct the placeholder.`,
-  };
+    yield noPrompt(at, `There is no ${what} for the step "${id}".`, prompt);
+  } else yield* checkLenient(loaded, id, prompt);
 }
 
 function noCheck(loaded: Registered, id: StepId): Finding {
@@ -145,7 +120,7 @@ function noCheck(loaded: Registered, id: StepId): Finding {
   };
 }
 
-function* checkOnward(loaded: Registered, id: StepId, check: Question): Generator<Finding> {
+function* checkOnward(loaded: Registered, id: StepId, check: CheckPrompt): Generator<Finding> {
   if (check.onPass === undefined) {
     yield {
       code: "STEP-NO-WAY",
@@ -187,21 +162,13 @@ function* checkTransition(
   for (const [key, value] of written) {
     const isPart = key === taken || (key === "maxRetries" && taken === "retry");
     if (value === undefined || isPart) continue;
-    yield {
-      code: "TRANS-UNUSED",
-      ...atStep(loaded, id, "check", owner, key),
-      message: `"${key}" in ${owner} of the step "${id}" is never taken: "${taken}" comes first.`,
-      fix: `Remove "${key}" or "${taken}".`,
-    };
+    const message = `"${key}" in ${owner} of the step "${id}" is never taken: "${taken}" comes first.`;
+    yield neverTaken(atStep(loaded, id, "check", owner, key), message, `Remove "${key}" or "${taken}".`);
   }
   const target = taken === "next" || taken === "fallback" ? onward[taken]! : id;
   const { flow } = loaded.graph;
   if (flow.kinds.has(target)) return;
-  yield {
-    code: "SR-TRANS-001",
-    ...atStep(loaded, id, "check", owner, taken),
-    message: `"${taken}" in ${owner} of the step "${id}" leads to "${target}", but there is no such step.${didYouMean(target, flow.ids)}`,
-    fix: `Name a step of the flow, or add "${target}".`,
-    witness: witness(loaded, id, target),
-  };
+  const place = atStep(loaded, id, "check", owner, taken);
+  const way = `"${taken}" in ${owner} of the step "${id}"`;
+  yield { ...unknownTarget(place, way, target, flow.ids), witness: witness(loaded, id, target) };
 }

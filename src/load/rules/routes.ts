@@ -1,11 +1,10 @@
 /** Rules about the ways between steps. */
 import type { StepId } from "../../flow/flow.ts";
-import type { Code } from "./codes.ts";
-import { correctTo, type Finding } from "./finding.ts";
-import { targetsOf } from "./graph.ts";
+import type { Code } from "../codes.ts";
+import { targetsOf } from "../../flow/graph.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
-import { atStep, witness, type Registered } from "./loaded.ts";
+import { correctTo, error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { atStep, witness, type At, type Registered } from "./loaded.ts";
 import { conditionKey, continuationOf } from "../registry/moves.ts";
 import {
   type GateSource,
@@ -13,11 +12,12 @@ import {
   type StepSource,
   type TransitionSource,
 } from "../registry/registry-shape.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 
 export const rules: Rules = { gated: [checkRoutes] };
 
 export const codes = {
+  "SR-TRANS-001": error("unknown target", "A transition can only lead to a step that exists."),
   "SR-TRANS-002": error("no target", "Only closing may end a flow; any other intent must lead to a step."),
   "SR-TRANS-003": error("next without a rule", "An intent the model may choose must lead somewhere."),
   "SR-TRANS-004": error("handoff without a rule", "An intent the model may choose must lead somewhere."),
@@ -27,6 +27,10 @@ export const codes = {
   "SR-TRANS-008": error("escalate without target", "An escalation must name the step it leads to."),
   "SR-TRANS-009": error("escalate to an unknown step", "A transition can only lead to a step that exists."),
   "SR-TRANS-010": error("jump without target", "A jump needs a declared target, or a field that names one."),
+  "TRANS-UNUSED": warning(
+    "transition never taken",
+    "Either the rule is dead, or its intent is missing from allowedIntents.",
+  ),
   "TRANS-CONDITION": error(
     "unknown condition",
     "A condition must name a key of the data that the step itself hands on.",
@@ -54,12 +58,9 @@ function* checkRoutes(loaded: Registered): Generator<Finding> {
       yield* checkUnused(loaded, id, source, source.structuredGate);
       if (loaded.sources.dialect === "gate") yield* checkManners(loaded, id);
     } else if (source.transitions.size > 0 && !isGated) {
-      yield {
-        code: "TRANS-UNUSED",
-        ...atStep(loaded, id, "transitions"),
-        message: `The step "${id}" has transitions but no structuredGate, so no intent is read and no transition is taken.`,
-        fix: "Add a structuredGate, or remove the transitions.",
-      };
+      const message = `The step "${id}" has transitions but no structuredGate, so no intent is read and no transition is taken.`;
+      const fix = "Add a structuredGate, or remove the transitions.";
+      yield neverTaken(atStep(loaded, id, "transitions"), message, fix);
     }
   }
 }
@@ -184,19 +185,16 @@ function* checkRule(
   const { carry } = loaded.steps.get(id)!;
   if (conditionKey(rule.condition, carry) === null) {
     const keys = carry.map(({ key }) => key);
+    const at = atStep(loaded, id, "transitions", intent, "condition");
     yield {
       code: "TRANS-CONDITION",
-      ...atStep(loaded, id, "transitions", intent, "condition"),
+      ...at,
       message: `The condition "${rule.condition}" of "${intent}" is not a key that the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
       fix:
         keys.length === 0
           ? "Add the field to handoffFields."
           : `Use one of: ${keys.join(", ")}; or add the field to handoffFields.`,
-      ...correctTo(
-        onlyNear(rule.condition, keys),
-        loaded.sources.registryDocument,
-        atStep(loaded, id, "transitions", intent, "condition").pointer,
-      ),
+      ...correctTo(onlyNear(rule.condition, keys), at),
     };
   }
   for (const [value, target] of rule.targets)
@@ -222,6 +220,7 @@ function* checkTarget(
   codes: ByFault,
 ): Generator<Finding> {
   const { flow } = loaded.graph;
+  if (target !== null && flow.kinds.has(target)) return;
   const at = atStep(loaded, id, "transitions", intent, ...path);
   if (target === null) {
     yield {
@@ -231,19 +230,37 @@ function* checkTarget(
       fix: "Name a step of the flow.",
       witness: witness(loaded, id),
     };
-  } else if (!flow.kinds.has(target)) {
+  } else {
     const known = loaded.sources.registry.steps.has(target)
       ? `"${target}" has no kind, so it is not a step of the flow`
       : `there is no such step`;
     yield {
+      ...unknownTarget(at, `"${intent}" of the step "${id}"`, target, flow.ids, known),
       code: codes.unknown,
-      ...at,
-      message: `"${intent}" of the step "${id}" leads to "${target}", but ${known}.${didYouMean(target, flow.ids)}`,
-      fix: `Name a step of the flow, or add "${target}".`,
       witness: witness(loaded, id, target),
-      ...correctTo(onlyNear(target, flow.ids), at.document, at.pointer),
+      ...correctTo(onlyNear(target, flow.ids), at),
     };
   }
+}
+
+/** `way`: what leads there, in words. */
+export function unknownTarget(
+  place: At,
+  way: string,
+  target: StepId,
+  ids: readonly StepId[],
+  why = "there is no such step",
+): Finding {
+  return {
+    code: "SR-TRANS-001",
+    ...place,
+    message: `${way} leads to "${target}", but ${why}.${didYouMean(target, ids)}`,
+    fix: `Name a step of the flow, or add "${target}".`,
+  };
+}
+
+export function neverTaken(place: At, message: string, fix: string): Finding {
+  return { code: "TRANS-UNUSED", ...place, message, fix };
 }
 
 function* checkUnused(
@@ -255,27 +272,21 @@ function* checkUnused(
   const allowed: readonly string[] = gate.allowedIntents ?? [];
   const form = gateForm(loaded.sources.dialect);
   for (const [key, rule] of source.transitions) {
-    const at = atStep(loaded, id, "transitions", key);
+    const isAllowed = allowed.includes(key);
+    const isEnd = key === "abort" || (isAllowed && form.ends(id, key, rule));
     const leads = typeof rule.target === "string" || rule.condition !== undefined;
-    if (key === "abort" || (allowed.includes(key) && form.ends(id, key, rule))) {
-      if (!leads) continue;
-      yield {
-        code: "TRANS-UNUSED",
-        ...at,
-        message: `"${key}" of the step "${id}" always ends the flow; its target is never followed.`,
-        fix: 'Set its "target" to null.',
-      };
-    } else if (!allowed.includes(key)) {
+    if (isEnd ? !leads : isAllowed) continue;
+    const at = atStep(loaded, id, "transitions", key);
+    if (isEnd) {
+      const message = `"${key}" of the step "${id}" always ends the flow; its target is never followed.`;
+      yield neverTaken(at, message, 'Set its "target" to null.');
+    } else {
       const word = (form.intents as readonly string[]).includes(key)
         ? ""
         : `, which is not an intent.${didYouMean(key, form.intents)}`;
-      yield {
-        code: "TRANS-UNUSED",
-        ...at,
-        message: `The step "${id}" has a transition for "${key}"${word === "" ? ", but does not allow it." : word}`,
-        fix: `Add "${key}" to allowedIntents and the schema, or remove the transition.`,
-        ...(word !== "" && mendKey(at, key, allowed, source)),
-      };
+      const message = `The step "${id}" has a transition for "${key}"${word === "" ? ", but does not allow it." : word}`;
+      const fix = `Add "${key}" to allowedIntents and the schema, or remove the transition.`;
+      yield { ...neverTaken(at, message, fix), ...(word !== "" && mendKey(at, key, allowed, source)) };
     }
   }
 }

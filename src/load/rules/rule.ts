@@ -1,7 +1,34 @@
-/** What a file of this folder declares: its codes, and the checks that find them. Adding a rule touches that file only. */
+/** What a rule finds, and what a file of this folder declares: its codes, and the checks that find them. Adding a rule touches that file only. */
+import type { StepId } from "../../flow/flow.ts";
+import type { Edit } from "../../flow/problem.ts";
+import type { Code } from "../codes.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import type { Finding } from "./finding.ts";
-import type { Loaded, Registered } from "./loaded.ts";
+import type { Document } from "../text/document.ts";
+import type { LoadedFlow, Registered } from "./loaded.ts";
+
+/** Before it is placed and weighed: the loader collects these, and only the final list knows what is live. */
+export type Finding = {
+  readonly code: Code;
+  readonly document: Document;
+  readonly pointer: string;
+  readonly message: string;
+  readonly fix: string;
+  /** The steps it is about. Absent: the whole flow. Empty: no step of the flow, so it can only warn. */
+  readonly steps?: readonly StepId[];
+  /** Milder or stricter than the code is in general. */
+  readonly severity?: "error" | "warning";
+  readonly witness?: readonly StepId[];
+  /** The edits that fix it, where the fix is unambiguous. */
+  readonly mend?: readonly Edit[];
+};
+
+/** Fixes a misspelled value, when exactly one of the valid ones is near. */
+export function correctTo(
+  word: string | null,
+  { document, pointer }: Pick<Finding, "document" | "pointer">,
+): Pick<Finding, "mend"> {
+  return word === null ? {} : { mend: [{ file: document.file, pointer, kind: "set", value: word }] };
+}
 
 export type Codes = { readonly [code: string]: Rule };
 
@@ -11,7 +38,7 @@ type Checks<L> = readonly ((loaded: L) => Iterable<Finding>)[];
 
 /** Checks by the dialects they hold in; each begins with what it would miss. */
 export type Rules = {
-  readonly all?: Checks<Loaded>;
+  readonly all?: Checks<LoadedFlow>;
   /** Every form of a registry. */
   readonly registry?: Checks<Registered>;
   /** The forms with gates: seven intents, or a complete intent. */

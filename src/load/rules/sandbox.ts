@@ -1,8 +1,8 @@
 /** Rules about the sandbox: hosts that say what they mean, and folders that can be opened without opening everything. */
+import { faultOfHost } from "../../flow/hosts.ts";
 import { isWritten } from "../text/document.ts";
-import type { Finding } from "./finding.ts";
-import type { Loaded } from "./loaded.ts";
-import { error, type Codes, type Rules } from "./rule.ts";
+import type { LoadedFlow } from "./loaded.ts";
+import { error, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { all: [checkSandbox] };
 
@@ -17,7 +17,7 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkSandbox({ agentDocument: document, agent }: Loaded): Generator<Finding> {
+function* checkSandbox({ agentDocument: document, agent }: LoadedFlow): Generator<Finding> {
   const { network, filesystem } = agent.runner.boundaries.sandbox;
   const at = "/runner/boundaries/sandbox";
   if (!isWritten(document, ["runner", "boundaries", "sandbox"])) return;
@@ -48,34 +48,6 @@ function* checkSandbox({ agentDocument: document, agent }: Loaded): Generator<Fi
 export function refusedFolder(path: string, why: string) {
   const message = `The folder ${JSON.stringify(path)} in allowedPaths cannot be opened for writing: ${why}.`;
   return { code: "SANDBOX-PATH", message, fix: "Name only the folder that is needed." } as const;
-}
-
-type Fault = { readonly why: string; readonly fix: string };
-
-const NAME = "Write a host name such as registry.npmjs.org or *.example.com, optionally with :PORT.";
-
-export function faultOfHost(host: string): Fault | null {
-  const [, wildcard, name = "", port] = /^(\*\.)?([A-Za-z0-9.-]*)(?::(\d{1,5}))?$/.exec(host) ?? [];
-  if (host === "*" || host === "*.") return { why: "it matches every host", fix: NAME };
-  const labels = name.split(".");
-  if (name === "" || !labels.every(isLabel)) return { why: "it is not a host name", fix: NAME };
-  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))
-    return { why: `${port} is not a valid port`, fix: NAME };
-  if (wildcard !== undefined && labels.length < 2)
-    return { why: `it matches every host below .${name}`, fix: NAME };
-  if (isLoopback(name) && port === undefined) {
-    return { why: "it matches every service on this machine", fix: `Name the port: ${host}:8080.` };
-  }
-  return null;
-}
-
-function isLabel(label: string): boolean {
-  return /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/.test(label);
-}
-
-/** Any way to write this machine's own addresses; the shorter ones are taken for them by some programs. */
-function isLoopback(name: string): boolean {
-  return /^(?:.*\.)?localhost$|^127\.|^0(?:\.0)*$|^0\.0\.0\.0$|^0x|^\d+$/i.test(name);
 }
 
 /** What can be told from the words alone; where they lead is looked at where the disk is. */

@@ -1,12 +1,11 @@
 /** Rules about servers of tools: declared so that they can be used, used by a step, and given no secrets. */
-import { mayUseServer, MCP_PREFIX, REFERENCE, serverNamed, toolNameOf } from "../../flow/mcp.ts";
+import { mayUseServer, MCP_PREFIX, ENV_REFERENCE, serverNamed, toolNameOf } from "../../flow/mcp.ts";
 import { faultOf, isUsableName, type Source } from "../agent/mcp.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { escapeSegment } from "../text/places.ts";
-import { didYouMean } from "../text/suggest.ts";
-import type { Finding } from "./finding.ts";
-import { at, type At, type Loaded } from "./loaded.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
+import { atPart, type At, type LoadedFlow } from "./loaded.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { all: [checkServers, checkGitHubTool], stage: [checkStageTools] };
 
@@ -36,7 +35,7 @@ export const codes = {
 
 const ALLOWED = ["settings", "runner", "boundaries", "allowedTools"] as const;
 
-function* checkServers(loaded: Loaded): Generator<Finding> {
+function* checkServers(loaded: LoadedFlow): Generator<Finding> {
   const known = new Set<string>();
   const steps = [...loaded.steps.values()].filter(({ id }) => loaded.live?.has(id) ?? true);
   for (const { document, pointer, servers } of loaded.servers) {
@@ -58,7 +57,7 @@ function* checkServers(loaded: Loaded): Generator<Finding> {
     if (name === null || known.has(name) || pattern === BUILT_IN) continue;
     yield {
       code: "MCP-UNDECLARED",
-      ...at(loaded, ...ALLOWED, String(index)),
+      ...atPart(loaded, ...ALLOWED, String(index)),
       message: `"${pattern}" names a tool of the server "${name}", which the agent does not declare.${didYouMean(name, known)}`,
       fix: `Declare "${name}" in mcpServers, or remove the name.`,
     };
@@ -68,10 +67,11 @@ function* checkServers(loaded: Loaded): Generator<Finding> {
 /** A tool of ours that is offered only where GitHub is used. A name of earlier days that many lists of tools hold. */
 const BUILT_IN = `${MCP_PREFIX}github__github_read`;
 
-function* checkGitHubTool(loaded: Loaded): Generator<Finding> {
+function* checkGitHubTool(loaded: LoadedFlow): Generator<Finding> {
   const { boundaries, integrations } = loaded.agent.runner;
   const index = boundaries.allowedTools.indexOf(BUILT_IN);
-  if (!integrations.github.enabled && index !== -1) yield notOffered(at(loaded, ...ALLOWED, String(index)));
+  if (!integrations.github.enabled && index !== -1)
+    yield notOffered(atPart(loaded, ...ALLOWED, String(index)));
 }
 
 /** A stage whose tool is not there is not started. */
@@ -80,7 +80,7 @@ function* checkStageTools(machine: Machine): Generator<Finding> {
   for (const [id, { source }] of machine.stages) {
     const index = source.allowedTools?.indexOf(BUILT_IN) ?? -1;
     if (index === -1) continue;
-    yield { ...notOffered(at(machine, "steps", id, "tools", "allow", String(index))), severity: "error" };
+    yield { ...notOffered(atPart(machine, "steps", id, "tools", "allow", String(index))), severity: "error" };
   }
 }
 
@@ -152,7 +152,7 @@ function* checkSecrets(name: string, source: Source, place: At): Generator<Findi
 /** Called like a secret without being one of the user's variables, or with the shape of a key. */
 function isSecret([name, value]: readonly [string, string]): boolean {
   if (SHAPE.test(value)) return true;
-  return value !== "" && value.search(REFERENCE) === -1 && CALLED.test(name);
+  return value !== "" && value.search(ENV_REFERENCE) === -1 && CALLED.test(name);
 }
 
 const CALLED =

@@ -1,10 +1,9 @@
 /** Rules about stages as a machine: one is the first, siblings end where they are, and a failure is not a success. */
 import type { Move, StepId } from "../../flow/flow.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { didYouMean } from "../text/suggest.ts";
-import type { Finding } from "./finding.ts";
-import { at, witness } from "./loaded.ts";
-import { warning, type Codes, type Rules } from "./rule.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
+import { atPart, witness } from "./loaded.ts";
+import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { stage: [checkEntry, checkSiblings, checkFailures] };
 
@@ -49,7 +48,7 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
         const nested = onward.kind === "fork" ? "fans out itself" : "leads to another stage";
         yield {
           code: "StageDefinitionInvalid",
-          ...at(machine, "steps", id, "edges", "ok"),
+          ...atPart(machine, "steps", id, "edges", "ok"),
           message: `The stage "${id}" runs in parallel after "${owner}", but ${nested}.`,
           fix: "Remove its next, and continue from the join.",
           witness: witness(machine, id),
@@ -60,7 +59,7 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
       if (recovery === undefined || isTerminal(recovery.edges.ok!)) continue;
       yield {
         code: "StageDefinitionInvalid",
-        ...at(machine, "steps", id, "edges", "fail"),
+        ...atPart(machine, "steps", id, "edges", "fail"),
         message: `The stage "${id}" runs in parallel, and its onFail leads to "${recovery.id}", which leads to another stage.`,
         fix: `Let onFail lead to a stage without next: the parallel group of "${id}" has failed anyway.`,
         witness: witness(machine, id, recovery.id),
@@ -83,7 +82,7 @@ function* checkFailures(machine: Machine): Generator<Finding> {
     if (ok?.kind !== "goto" || cap?.kind !== "goto" || ok.step !== cap.step) continue;
     yield {
       code: "STAGE-CAP-SUCCESS",
-      ...at(machine, "steps", id, "edges", "fail"),
+      ...atPart(machine, "steps", id, "edges", "fail"),
       message: `The stage "${id}" leads to "${ok.step}" when it is done, and also when it failed or ran out of turns.`,
       fix: "Let onFail lead to a stage that deals with the failure, or remove it.",
     };

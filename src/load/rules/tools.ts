@@ -1,9 +1,8 @@
 /** Rules about the names of tools in allowedTools. */
 import { MCP_PREFIX } from "../../flow/mcp.ts";
-import { at, type Loaded } from "./loaded.ts";
-import { warning, type Codes, type Rules } from "./rule.ts";
-import type { Finding } from "./finding.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { atPart, type LoadedFlow } from "./loaded.ts";
+import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export type ToolNames = {
   /** The tools of every run, in the order in which they are offered. */
@@ -25,7 +24,7 @@ export const codes = {
  * An entry that names no tool allows nothing, and the steps have one tool less than their author thinks. `--fix` leaves it
  * alone: what a model may use is not widened by a guess.
  */
-function* checkToolNames(loaded: Loaded): Generator<Finding> {
+function* checkToolNames(loaded: LoadedFlow): Generator<Finding> {
   const { offered, known } = loaded.tools;
   for (const [index, entry] of loaded.agent.runner.boundaries.allowedTools.entries()) {
     const open = entry.indexOf("(");
@@ -33,7 +32,7 @@ function* checkToolNames(loaded: Loaded): Generator<Finding> {
     if (tool.startsWith(MCP_PREFIX) || (isName(tool, known) && (limit === "" || tool === "Bash"))) continue;
     yield {
       code: "TOOL-UNKNOWN",
-      ...at(loaded, "settings", "runner", "boundaries", "allowedTools", String(index)),
+      ...atPart(loaded, "settings", "runner", "boundaries", "allowedTools", String(index)),
       message: isName(tool, known)
         ? `"${entry}" in allowedTools allows nothing: only Bash takes a command in parentheses.`
         : `"${entry}" in allowedTools allows nothing: there is no tool "${tool}".${didYouMean(tool, known)}`,

@@ -1,9 +1,8 @@
 /** Rules about the verdict: that it can fire, and that the model knows how to make it fire. */
 import type { Flow } from "../../flow/flow.ts";
 import { partsOf, type Part } from "../../flow/rules.ts";
-import type { Finding } from "./finding.ts";
-import { visitsToVerdict, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Rules } from "./rule.ts";
+import { answerSchema, visitsToVerdict, type Registered } from "./loaded.ts";
+import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { gated: [checkVerdict] };
 
@@ -95,9 +94,9 @@ function wordsFor(part: Part, flow: Flow): { what: string; words: readonly strin
 }
 
 function isTold(words: readonly string[], { system, steps }: Flow): boolean {
-  const texts = Object.values(steps).flatMap(({ prompt, answer }) => {
-    const hasSchema = answer.kind === "object" && answer.schema.kind === "schema";
-    return [prompt.text, hasSchema ? JSON.stringify(answer.schema.schema) : ""];
+  const texts = Object.values(steps).flatMap((step) => {
+    const schema = answerSchema(step);
+    return [step.prompt.text, schema === true ? "" : JSON.stringify(schema)];
   });
   return [system.text, ...texts].some((text) => words.some((word) => text.includes(word)));
 }

@@ -3,7 +3,7 @@
  * steps go round for ever. One pass over the graph; each question afterwards is cheap.
  */
 import type { StepId } from "../../flow/flow.ts";
-import { nextNodes, type Node, type Steps } from "./graph.ts";
+import { nextNodes, type WayNode, type Steps } from "../../flow/graph.ts";
 
 export type Ways = {
   /** Whether every way from the entry to `later` has been at `earlier` before. No step comes before itself. */
@@ -43,7 +43,7 @@ export function waysFrom(entry: StepId, steps: Steps): Ways {
     return before;
   };
   const pathBack = (before: Int32Array, from: number, to: number): readonly StepId[] => {
-    const path: Node[] = [nodes[to]!];
+    const path: WayNode[] = [nodes[to]!];
     for (let place = to; ;) {
       place = before[place]!;
       if (place === -1) return [];
@@ -83,13 +83,13 @@ export function waysFrom(entry: StepId, steps: Steps): Ways {
   };
 }
 
-type Numbered = { readonly nodes: readonly Node[]; readonly next: readonly (readonly number[])[] };
+type Numbered = { readonly nodes: readonly WayNode[]; readonly next: readonly (readonly number[])[] };
 
 /** Depth first with a stack of its own; the reverse of the order in which nodes are left is the numbering. */
 function number(entry: StepId, steps: Steps): Numbered {
-  const seen = new Set<Node>([entry]);
-  const left: Node[] = [];
-  const open = [{ node: entry as Node, rest: nextNodes(entry, steps) }];
+  const seen = new Set<WayNode>([entry]);
+  const left: WayNode[] = [];
+  const open = [{ node: entry as WayNode, rest: nextNodes(entry, steps).values() }];
   while (open.length > 0) {
     const { node, rest } = open.at(-1)!;
     const following = rest.next();
@@ -98,7 +98,7 @@ function number(entry: StepId, steps: Steps): Numbered {
       open.pop();
     } else if (!seen.has(following.value) && isThere(following.value, steps)) {
       seen.add(following.value);
-      open.push({ node: following.value, rest: nextNodes(following.value, steps) });
+      open.push({ node: following.value, rest: nextNodes(following.value, steps).values() });
     }
   }
   const nodes = left.toReversed();
@@ -114,7 +114,7 @@ function number(entry: StepId, steps: Steps): Numbered {
   return { nodes, next };
 }
 
-function isThere(node: Node, steps: Steps): boolean {
+function isThere(node: WayNode, steps: Steps): boolean {
   return typeof node !== "string" || steps.has(node);
 }
 

@@ -3,8 +3,8 @@ import type { StepId } from "../../flow/flow.ts";
 import type { Problem } from "../../flow/problem.ts";
 import type { Document } from "../text/document.ts";
 import { spotOf } from "../text/origin.ts";
-import { CODES } from "./codes.ts";
-import type { Finding } from "./finding.ts";
+import { CODES } from "../codes.ts";
+import type { Finding } from "./rule.ts";
 
 /** `live`: the steps that the selected entry can lead to. null: unknown, so every step counts. */
 export function toProblem(finding: Finding, live: ReadonlySet<StepId> | null): Problem {

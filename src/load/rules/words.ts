@@ -2,13 +2,13 @@
 import type { Decider, Flow, Step } from "../../flow/flow.ts";
 import { partsOf } from "../../flow/rules.ts";
 import { readText } from "../text/document.ts";
-import type { Finding } from "./finding.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import type { Registered } from "./loaded.ts";
-import { warning, type Codes, type Rules } from "./rule.ts";
-import { escapeSegment, placer } from "../text/places.ts";
+import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { placer } from "../../flow/text/places.ts";
 import { inPrompt, textDocument } from "../text/prompt-places.ts";
-import { didYouMean, onlyNear } from "../text/suggest.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 import { INPUT_TEXT, namesRead, placeholders } from "../../flow/text/template.ts";
 
 export const rules: Rules = { gated: [checkWords] };

@@ -2,17 +2,17 @@
 import type { Step, StepId } from "../../flow/flow.ts";
 import { fieldPathText, type Placeholder, type Stranger } from "../../flow/text/placeholder.ts";
 import type { Document } from "../text/document.ts";
-import { targetsOf } from "../rules/graph.ts";
-import type { Loaded } from "../rules/loaded.ts";
+import { targetsOf } from "../../flow/graph.ts";
+import type { LoadedFlow } from "../rules/loaded.ts";
 import type { StageFile } from "./stage-file.ts";
 import type { MachineSource } from "./stage-shape.ts";
 
-export type Machine = Loaded & {
+export type Machine = LoadedFlow & {
   readonly source: MachineSource;
   /** machine.yaml, there or not. */
   readonly document: Document;
   readonly stages: ReadonlyMap<StepId, StageFile>;
-  readonly entry: Entry;
+  readonly entry: FirstStage;
   /** Every file could be read, so that what is missing is missing. */
   readonly isWhole: boolean;
   /** The text of hooks.mjs. */
@@ -20,9 +20,9 @@ export type Machine = Loaded & {
 };
 
 /** Where a run begins. `step` is "" when nothing says so; `candidates` are the stages that no other leads to. */
-export type Entry = { readonly step: StepId; readonly candidates: readonly StepId[] };
+export type FirstStage = { readonly step: StepId; readonly candidates: readonly StepId[] };
 
-export function findEntry({ entry }: MachineSource, steps: ReadonlyMap<StepId, Step>): Entry {
+export function findFirstStage({ entry }: MachineSource, steps: ReadonlyMap<StepId, Step>): FirstStage {
   const targets = new Set<StepId>();
   for (const [id, { edges }] of steps) {
     for (const move of Object.values(edges)) for (const to of targetsOf(move)) if (to !== id) targets.add(to);

@@ -2,11 +2,11 @@
 import type { Parameter } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { isFieldName, RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
 import { isPattern } from "../registry/guards.ts";
-import { misfitOf, toKebab } from "../agent/parameters.ts";
-import { escapeSegment } from "../text/places.ts";
-import { show, type Reader } from "../text/shape.ts";
+import { checkDefault, checkFlag, toKebab, withBounds } from "../parameters.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { showValue, type Reader } from "../text/shape.ts";
 import { draftFault } from "./stage-file.ts";
 
 export type Inputs = {
@@ -24,7 +24,7 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
   const fault =
     type === undefined || type === "object"
       ? draftFault(inputs)
-      : `its type is ${show(type)}, but must be "object"`;
+      : `its type is ${showValue(type)}, but must be "object"`;
   if (fault !== null)
     report(
       "StageDefinitionInvalid",
@@ -34,7 +34,7 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
     );
   const properties = own(inputs, "properties");
   if (properties !== undefined && !isObject(properties)) {
-    const message = `inputs.properties is ${show(properties)}, but must be an object.`;
+    const message = `inputs.properties is ${showValue(properties)}, but must be an object.`;
     report("StageDefinitionInvalid", "/properties", message, "Write each field with its schema.");
   }
   const required = own(inputs, "required");
@@ -59,17 +59,10 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
       isOpen = true;
       continue;
     }
-    const other = flags.get(parameter.flag);
-    if (other !== undefined) {
-      const message = `The inputs "${other}" and "${name}" have the same flag ${parameter.flag}.`;
-      report("PARAM-FLAG", pointer, message, "Rename one of them.");
-    }
-    flags.set(parameter.flag, name);
-    if (parameter.default !== undefined) {
-      const why = misfitOf(parameter, parameter.default);
-      const message = `The default of the input "${name}" ${why}.`;
-      if (why !== null) report("PARAM-DEFAULT", `${pointer}/default`, message, "Set a valid default.");
-    }
+    checkFlag(flags, name, parameter.flag, "input", (code, message) =>
+      report(code, pointer, message, "Rename one of them."),
+    );
+    checkDefault(parameter, "input", (code, key, message, fix) => report(code, pointer + key, message, fix));
     parameters.push(parameter);
   }
   return { parameters, isOpen };
@@ -87,25 +80,23 @@ function toParameter(name: string, schema: JsonObject, required: boolean): Param
   if (type === null) return null;
   const number = (...keys: readonly string[]) =>
     keys.map((key) => own(schema, key)).find((value) => typeof value === "number");
-  const [min, max] = [number("minimum", "minLength", "minItems"), number("maximum", "maxLength", "maxItems")];
-  const pattern = own(schema, "pattern");
-  const values = own(schema, "enum");
-  const validation = {
-    ...(min !== undefined && { min }),
-    ...(max !== undefined && { max }),
-    ...(typeof pattern === "string" && isPattern(pattern) && { pattern }),
-    ...(Array.isArray(values) && { enum: values as readonly Json[] }),
+  const [description, pattern, values, fallback] = ["description", "pattern", "enum", "default"].map((key) =>
+    own(schema, key),
+  );
+  const bounds = {
+    min: number("minimum", "minLength", "minItems"),
+    max: number("maximum", "maxLength", "maxItems"),
+    pattern: typeof pattern === "string" && isPattern(pattern) ? pattern : undefined,
+    enum: Array.isArray(values) ? values : undefined,
   };
-  const [description, fallback] = [own(schema, "description"), own(schema, "default")];
-  return {
+  const declared = {
     name,
     type,
     description: typeof description === "string" ? description : "",
     flag: `--${toKebab(name)}`,
     required: required && fallback === undefined,
-    ...(fallback !== undefined && { default: fallback }),
-    ...(Object.keys(validation).length > 0 && { validation }),
   };
+  return withBounds(declared, fallback, bounds);
 }
 
 const TYPES: { readonly [type: string]: Parameter["type"] } = {

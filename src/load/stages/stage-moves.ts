@@ -2,14 +2,14 @@
 import type { Move, StepId } from "../../flow/flow.ts";
 import { isObject, type JsonObject, type Path } from "../../flow/json.ts";
 import { parseFieldPath } from "../../flow/text/placeholder.ts";
-import type { Code } from "../rules/codes.ts";
-import type { Finding } from "../rules/finding.ts";
-import { escapeSegment } from "../text/places.ts";
+import type { Code } from "../codes.ts";
+import type { Finding } from "../rules/rule.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
 import { readShape } from "../text/shape.ts";
 import { RESULT_FIELDS } from "./machine-parts.ts";
 import type { StageFile } from "./stage-file.ts";
 import { END, NEXT_RESULT, PARALLEL, SWITCH, type MachineSource } from "./stage-shape.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export type MoveWorld = {
   /** Ids of stages, those of files that could not be read included. */

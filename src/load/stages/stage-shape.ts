@@ -2,9 +2,18 @@
 import { DEFAULTS } from "../agent/defaults.ts";
 import { MCP_SERVERS } from "../agent/mcp.ts";
 import { VALIDATOR_FIELDS } from "../registry/registry-shape.ts";
-import { LIMIT_FIELDS, STEP_LIMITS } from "../agent/spending.ts";
-import { anything, group, list, map, number, object, text, type Reads } from "../../flow/shape.ts";
-import { toJsonSchema } from "../text/shape.ts";
+import { LIMIT_FIELDS, STEP_LIMITS } from "../../flow/spending.ts";
+import {
+  anything,
+  group,
+  list,
+  map,
+  number,
+  object,
+  text,
+  toJsonSchema,
+  type Reads,
+} from "../../flow/shape.ts";
 
 export const STAGE_ID = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$";
 

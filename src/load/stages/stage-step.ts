@@ -2,17 +2,18 @@
 import type { Carry, Move, SchemaSource, Step, Tools } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES, isObject, type Json } from "../../flow/json.ts";
 import { serverNamed } from "../../flow/mcp.ts";
+import { MODE_BY_KIND } from "../../flow/settings.ts";
 import { isFieldName, parseFieldPath, RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
 import type { AgentSource } from "../agent/agent-shape.ts";
-import { DEFAULTS, MODE_BY_KIND } from "../agent/defaults.ts";
+import { DEFAULTS } from "../agent/defaults.ts";
 import type { ToolNames } from "../rules/tools.ts";
-import type { Finding } from "../rules/finding.ts";
+import type { Finding } from "../rules/rule.ts";
 import { interruptedOf } from "../agent/people.ts";
-import { escapeSegment } from "../text/places.ts";
-import { stepLimitsOf } from "../agent/spending.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { stepLimitsOf } from "../../flow/spending.ts";
 import { draftFault, withDraft, type StageFile } from "./stage-file.ts";
 import { nextOf, onFailOf, type MoveWorld } from "./stage-moves.ts";
-import { didYouMean } from "../text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 /** The tools there are, and those that the agent may use at all: names and patterns. */
 export type ToolWorld = ToolNames & {

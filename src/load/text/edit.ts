@@ -2,7 +2,8 @@
 import type { Json } from "../../flow/json.ts";
 import { isObject } from "../../flow/json.ts";
 import type { Edit } from "../../flow/problem.ts";
-import { escapeSegment, layOut, unescapeSegment, type Layout } from "./places.ts";
+import { escapeSegment, unescapeSegment } from "../../flow/json-pointer.ts";
+import { layOut, type Layout } from "../../flow/text/places.ts";
 
 export type Change<E extends Edit> = {
   readonly edit: E;

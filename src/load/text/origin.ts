@@ -1,7 +1,8 @@
 /** Where the parts of a flow were written, and whether they were written at all. */
-import { readPath, sameJson, type Json, type Path } from "../../flow/json.ts";
+import { readPath, type Json, type Path } from "../../flow/json.ts";
 import type { Document } from "./document.ts";
-import { pointerOf, type Place } from "./places.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
+import type { Place } from "../../flow/text/places.ts";
 
 /**
  * The document and the path in it where a part of a flow is written, or would be; null: nothing can be written for it.
@@ -10,7 +11,7 @@ import { pointerOf, type Place } from "./places.ts";
  */
 export type Where = (part: Path) => { readonly document: Document; readonly path: Path } | null;
 
-export type Origin =
+export type ValueOrigin =
   | ({ readonly kind: "written" } & Spot)
   | { readonly kind: "default" }
   /** Something was written there, but something else holds. */
@@ -19,7 +20,7 @@ export type Origin =
 export type Spot = Place & { readonly file: string; readonly pointer: string };
 
 /** What was written for a part of a flow, older forms put into the present one. */
-export type Written = { readonly value: Json; readonly origin: Origin };
+export type Written = { readonly value: Json; readonly origin: ValueOrigin };
 
 /** null: nothing was written, so that a default holds. */
 export type OriginOf = (part: Path) => Written | null;
@@ -40,10 +41,4 @@ export function spotOf(document: Document, pointer: string): Spot {
     ...document.place(pointer),
     pointer: document.written?.(pointer) ?? pointer,
   };
-}
-
-/** The origin of a value that holds, given what was written for it. */
-export function originOf(written: Written | null, value: Json): Origin {
-  if (written === null || written.origin.kind !== "written") return { kind: "default" };
-  return sameJson(written.value, value) ? written.origin : { ...written.origin, kind: "overruled" };
 }

@@ -2,8 +2,8 @@
 import type { Files } from "../../flow/files.ts";
 import type { Prompt } from "../../flow/flow.ts";
 import { readText, type Document } from "./document.ts";
-import type { Finding } from "../rules/finding.ts";
-import { placer, type Place } from "./places.ts";
+import type { Finding } from "../rules/rule.ts";
+import { placer, type Place } from "../../flow/text/places.ts";
 
 /** `at`: where in the prompt's text. */
 export function inPrompt(files: Files, prompt: Prompt, at: number): Pick<Finding, "document" | "pointer"> {

@@ -1,15 +1,20 @@
 /** What was read by a shape, as plain JSON: what a flow keeps, and what `explain` shows. */
-import { sameJson, type Json, type JsonObject } from "../../flow/json.ts";
-import type { Form, Recorded, Shape } from "../../flow/shape.ts";
+import { readPath, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
+import type { Form, RecordedShape, Shape } from "../../flow/shape.ts";
+import type { SettingValue } from "../index.ts";
 
 /** Without what was not written, and without what was added later and has its default. */
-export function recordOf<T>(shape: Shape<T>, value: T | Partial<T>): Recorded<T> {
-  return record(shape, value, true) as Recorded<T>;
+export function recordOf<T>(shape: Shape<T>, value: T | Partial<T>): RecordedShape<T> {
+  return record(shape, value, true) as RecordedShape<T>;
 }
 
-/** With every default. */
-export function wholeOf<T>(shape: Shape<T>, value: T): JsonObject {
-  return record(shape, value, false) as JsonObject;
+/** Every setting of a shape in the order of its declaration, with its value or its default. A map is one setting. */
+export function leavesIn<T>(shape: Shape<T>, value: T): readonly SettingValue[] {
+  const whole = record(shape, value, false) as JsonObject;
+  return [...leavesOf(shape)].map(({ path, form }) => ({
+    path,
+    value: readPath(whole, path) ?? form.usual ?? null,
+  }));
 }
 
 function record(form: Form, value: unknown, isBrief: boolean): unknown {
@@ -33,10 +38,8 @@ function isDefault({ default: usual }: Form, value: Json): boolean {
   return usual !== undefined && sameJson(usual, value);
 }
 
-/** A setting: the keys that lead to it, and its form. */
-export type Leaf = { readonly path: readonly string[]; readonly form: Form };
+type Leaf = { readonly path: readonly string[]; readonly form: Form };
 
-/** Every setting of a shape, in the order of its declaration. A map is one. */
 export function* leavesOf(form: Form, path: readonly string[] = []): Generator<Leaf> {
   if (form.kind !== "object" || !form.group) yield { path, form };
   else for (const [key, field] of Object.entries(form.fields)) yield* leavesOf(field, [...path, key]);

@@ -1,6 +1,7 @@
 /** A JSON text that is to hold another value, with as little of it changed as can be. */
 import { canonicalJson, isObject, type Json, type JsonObject } from "../../flow/json.ts";
-import { escapeSegment, layOut, type Layout, type Span } from "./places.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { layOut, type Layout, type Stretch } from "../../flow/text/places.ts";
 
 /** Whatever stays, or only moves, stays as its author wrote it. A text that cannot be edited is written anew. */
 export function rewriteJson(text: string, value: Json): string {
@@ -22,7 +23,7 @@ type Sheet = {
   readonly layout: Layout;
   readonly style: Style;
   /** Where each object and list of the old value stands. */
-  readonly known: ReadonlyMap<string, Span>;
+  readonly known: ReadonlyMap<string, Stretch>;
   readonly patches: Patch[];
 };
 
@@ -34,8 +35,8 @@ function styleOf(text: string): Style {
   };
 }
 
-function knownIn(value: Json, { spans }: Layout): ReadonlyMap<string, Span> {
-  const known = new Map<string, Span>();
+function knownIn(value: Json, { spans }: Layout): ReadonlyMap<string, Stretch> {
+  const known = new Map<string, Stretch>();
   const look = (part: Json, pointer: string) => {
     if (typeof part !== "object" || part === null) return;
     const span = spans.get(pointer);

@@ -1,14 +1,11 @@
-/**
- * What a file may hold, as data: one table per object with each key's type, default and meaning. The same table reads,
- * defaults and validates a value, and becomes the JSON Schema that editors use.
- */
-import { isObject, own, type Json, type JsonObject, type JsonSchema } from "../../flow/json.ts";
+/** Reads a value by its shape: what is missing takes its default, and what is wrong is reported at its place. */
+import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Form, Shape } from "../../flow/shape.ts";
-import type { Code } from "../rules/codes.ts";
+import type { Code } from "../codes.ts";
 import type { Document } from "./document.ts";
-import { correctTo, type Finding } from "../rules/finding.ts";
-import { escapeSegment } from "./places.ts";
-import { didYouMean, onlyNear } from "./suggest.ts";
+import { correctTo, type Finding } from "../rules/rule.ts";
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 
 export type Reader = { readonly document: Document; readonly code: Code; readonly findings: Finding[] };
 
@@ -16,54 +13,6 @@ export type Reader = { readonly document: Document; readonly code: Code; readonl
 export function readShape<T>(shape: Shape<T>, value: Json | undefined, pointer: string, reader: Reader): T {
   return read(shape, value, pointer, reader, false) as T;
 }
-
-/** The table as JSON Schema. Unknown keys are refused there, so that an editor underlines a misspelled one. */
-export function toJsonSchema(form: Form): JsonSchema {
-  const { doc: description } = form;
-  const usual = form.usual ?? form.default ?? null;
-  const common = { description, ...(usual === null ? {} : { default: usual }) };
-  switch (form.kind) {
-    case "text":
-      return {
-        ...common,
-        type: form.nullable ? ["string", "null"] : "string",
-        ...(form.enum && { enum: [...form.enum] }),
-        ...(form.pattern && { pattern: form.pattern }),
-        ...(form.filled && { minLength: 1 }),
-      };
-    case "number":
-      return {
-        ...common,
-        type: form.integer ? "integer" : "number",
-        ...(form.min !== undefined && { minimum: form.min }),
-      };
-    case "flag":
-      return { ...common, type: "boolean" };
-    case "list":
-      return { ...common, type: "array", items: toJsonSchema(form.of), ...(form.filled && { minItems: 1 }) };
-    case "map":
-      return { ...common, type: "object", additionalProperties: toJsonSchema(form.of) };
-    case "object": {
-      const required = Object.keys(form.fields).filter((key) => form.fields[key]!.required);
-      return {
-        ...common,
-        type: "object",
-        properties: Object.fromEntries(
-          Object.entries(form.fields).map(([key, of]) => [key, toJsonSchema(of)]),
-        ),
-        ...(required.length > 0 && { required }),
-        ...(form.open === undefined && {
-          ...(form.rest === undefined && { patternProperties: { [FOREIGN_KEY]: {} } }),
-          additionalProperties: form.rest === undefined ? false : toJsonSchema(form.rest),
-        }),
-      };
-    }
-    case "any":
-      return { ...common, ...(form.schema ?? (form.types && { type: [...form.types] })) };
-  }
-}
-
-const FOREIGN_KEY = "^\\$(schema|comment)$";
 
 /** Keys that any object may carry for other tools. */
 const FOREIGN_KEYS: ReadonlySet<string> = new Set(["$schema", "$comment"]);
@@ -125,36 +74,73 @@ function readObject(
   reader: Reader,
   implied: boolean,
 ): unknown {
-  const result: { [key: string]: unknown } = Object.create(null);
-  const misspelled = form.rest === undefined ? misspelledIn(form.fields, value) : NONE;
-  for (const key of Object.keys(form.fields)) {
+  const { fields } = form;
+  const { keys, members, vital, blank } = outlineOf(fields);
+  const result: { [key: string]: unknown } = { ...blank };
+  const misspelled = form.rest === undefined ? misspelledIn(fields, vital, value) : NONE;
+  let known = 0;
+  members.forEach(({ key, field, isSimple }) => {
     const written = misspelled.get(key) ?? key;
-    const place = `${pointer}/${escapeSegment(written)}`;
-    result[key] = read(form.fields[key]!, own(value, written), place, reader, implied);
-  }
-  const others = Object.entries(value).filter(([key]) => !Object.hasOwn(form.fields, key));
+    const member = own(value, written);
+    if (member !== undefined && written === key) known += 1;
+    // Of a large registry most keys of most steps are not written.
+    if (member === undefined && isSimple) result[key] = field.default;
+    else result[key] = read(field, member, `${pointer}/${escapeSegment(written)}`, reader, implied);
+  });
+  if (form.rest === undefined && known === Object.keys(value).length) return result;
+  const others = Object.entries(value).filter(([key]) => !Object.hasOwn(fields, key));
   if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
   else {
     for (const [key] of others) {
-      const known = Object.keys(form.fields);
-      if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, known) !== null)
-        reportUnknown(key, value, known, pointer, reader, [...misspelled.values()].includes(key));
+      if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, keys) !== null)
+        reportUnknown(key, value, keys, pointer, reader, [...misspelled.values()].includes(key));
     }
   }
   return result;
 }
 
+type Fields = { readonly [key: string]: Form };
+type Outline = {
+  readonly keys: readonly string[];
+  /** `isSimple`: nothing is said of its absence, and its default holds. */
+  readonly members: readonly { readonly key: string; readonly field: Form; readonly isSimple: boolean }[];
+  /** Keys that cannot be missing. */
+  readonly vital: readonly string[];
+  /** An object with all keys: copies of it take less time and memory than objects that grow. */
+  readonly blank: { readonly [key: string]: undefined };
+};
+
+/** What is the same for every object of a shape, worked out once. */
+function outlineOf(fields: Fields): Outline {
+  const before = outlines.get(fields);
+  if (before !== undefined) return before;
+  const members = Object.entries(fields).map(([key, field]) => {
+    const isSimple = !field.required && field.kind !== "object" && field.kind !== "map";
+    return { key, field, isSimple };
+  });
+  const outline = {
+    keys: Object.keys(fields),
+    members,
+    vital: members
+      .filter(({ field: { required, mild, vital } }) => (required && !mild) || vital)
+      .map(({ key }) => key),
+    blank: Object.fromEntries(members.map(({ key }) => [key, undefined])),
+  };
+  outlines.set(fields, outline);
+  return outline;
+}
+
+const outlines = new WeakMap<Fields, Outline>();
+
 /** Fields that cannot be missing → the names under which they seem to be written. */
 function misspelledIn(
-  fields: { readonly [key: string]: Form },
+  fields: Fields,
+  vital: readonly string[],
   value: JsonObject,
 ): ReadonlyMap<string, string> {
+  const lacking = vital.filter((key) => !Object.hasOwn(value, key));
+  if (lacking.length === 0) return NONE;
   const found = new Map<string, string>();
-  const lacking = Object.keys(fields).filter((key) => {
-    const { required, mild, vital } = fields[key]!;
-    return ((required && !mild) || vital) && !Object.hasOwn(value, key);
-  });
-  if (lacking.length === 0) return found;
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(fields, key)) continue;
     const near = onlyNear(key, Object.keys(fields));
@@ -184,7 +170,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
     const present = form.old && own(form.old, value);
     if (present === undefined) {
       const words = form.enum.map((word) => `"${word}"`).join(", ");
-      const more = correctTo(onlyNear(value, form.enum), reader.document, pointer);
+      const more = correctTo(onlyNear(value, form.enum), { document: reader.document, pointer });
       return wrong(form, value, `one of ${words}`, pointer, reader, didYouMean(value, form.enum), more);
     }
     reader.findings.push({
@@ -193,7 +179,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
       pointer,
       message: `${named(pointer, reader)} is "${clip(value)}", the old name of "${present}".`,
       fix: `Write "${present}".`,
-      ...correctTo(present, reader.document, pointer),
+      ...correctTo(present, { document: reader.document, pointer }),
     });
     return present;
   }
@@ -228,7 +214,7 @@ function wrong(
     code: (form.code as Code | undefined) ?? reader.code,
     document: reader.document,
     pointer,
-    message: `${named(pointer, reader)} is ${show(value)}, but must be ${expected}.${hint}`,
+    message: `${named(pointer, reader)} is ${showValue(value)}, but must be ${expected}.${hint}`,
     fix: `Make ${named(pointer, reader)} ${expected}.`,
     ...more,
   });
@@ -291,7 +277,7 @@ function nameOf(pointer: string): string {
 }
 
 /** A value in a message: scalars as they are, the rest by kind. */
-export function show(value: Json | undefined): string {
+export function showValue(value: Json | undefined): string {
   if (value === undefined) return "nothing";
   if (typeof value === "string") return `"${clip(value)}"`;
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
@@ -300,4 +286,8 @@ export function show(value: Json | undefined): string {
 
 export function clip(text: string): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+export function listValues(words: readonly Json[]): string {
+  return words.map((word) => showValue(word)).join(", ");
 }

@@ -15,10 +15,8 @@ import {
 import type { Json, JsonObject } from "../../flow/json.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
 import type { Document } from "./document.ts";
-import { escapeSegment, placeIn, placesAt } from "./places.ts";
-
-/** Part of a text. */
-export type Stretch = { readonly from: number; readonly to: number };
+import { escapeSegment } from "../../flow/json-pointer.ts";
+import { placeIn, placesAt, type Stretch } from "../../flow/text/places.ts";
 
 export type YamlRead =
   | { readonly kind: "read"; readonly document: Document }

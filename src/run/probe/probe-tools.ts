@@ -9,7 +9,7 @@ import { callShown } from "../../flow/text/call-shown.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import type { PermissionMode } from "../../flow/settings.ts";
-import { openEntries } from "../../load/rules/commands.ts";
+import { openEntries } from "../../flow/open-commands.ts";
 import type { Surroundings } from "../boundary.ts";
 import { BACKENDS } from "../world/backend-table.ts";
 import { readConfig } from "../world/config.ts";

@@ -1,6 +1,6 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
 import { offeredIn } from "../../boundaries/tools/toolbox.ts";
-import { answersOf, budgetOf, responsesOf, type Budget } from "../../tell/budget.ts";
+import { answersOf, budgetOf, responsesOf, type AnswerBudget } from "../../tell/budget.ts";
 import type {
   Check,
   Flow,
@@ -8,29 +8,27 @@ import type {
   Limits,
   Parameter,
   Prompt,
-  Stage,
+  Lifecycle,
   Step,
   StepGuard,
   StepId,
 } from "../../flow/flow.ts";
 import { handlerOf } from "../../flow/handlers.ts";
-import { isObject, own, readPath, type Json, type JsonObject, type Path } from "../../flow/json.ts";
+import { isObject, own, sameJson, type Json, type Path } from "../../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../../flow/text/placeholder.ts";
-import { outlineOf, type Edge, type Node } from "../../tell/outline.ts";
+import { outlineOf, type Edge, type OutlineNode } from "../../tell/outline.ts";
 import type { Problem } from "../../flow/problem.ts";
 import { maxIterationsOf } from "../../flow/rules.ts";
-import { AGENT } from "../../load/agent/agent-shape.ts";
-import { MODE_BY_KIND } from "../../load/agent/defaults.ts";
-import { leavesOf } from "../../load/text/record.ts";
-import { reachFrom } from "../../load/rules/graph.ts";
-import { originOf, type Origin, type OriginOf, type Written } from "../../load/text/origin.ts";
-import { fieldWords } from "../../load/registry/schemas.ts";
-import { effectiveLimits } from "../../load/agent/spending.ts";
+import { MODE_BY_KIND } from "../../flow/settings.ts";
+import { reachFrom } from "../../flow/graph.ts";
+import type { ValueOrigin, OriginOf, SettingValue, Written } from "../../load/index.ts";
+import { fieldWords } from "../../flow/json-schema.ts";
+import { effectiveLimits } from "../../flow/spending.ts";
 import { readsOf, stageSupplier, type VariableRead, type Supplier } from "../../flow/reads.ts";
 import { flowDigest, type LoadedAgent } from "../load.ts";
 
 /** A value that holds, and why. */
-export type Sourced<T = Json> = { readonly value: T; readonly origin: Origin };
+export type Sourced<T = Json> = { readonly value: T; readonly origin: ValueOrigin };
 type LimitRow = Sourced & { readonly key: string };
 
 export type AgentExplained = {
@@ -47,10 +45,10 @@ export type AgentExplained = {
   readonly system: PromptExplained;
   /** Code of the project that takes part. */
   readonly hooks: string | null;
-  readonly parameters: readonly (Parameter & { readonly origin: Origin })[];
+  readonly parameters: readonly (Parameter & { readonly origin: ValueOrigin })[];
   readonly settings: readonly (Sourced & { readonly key: string })[];
-  readonly steps: readonly Node[];
-  readonly budget: Budget;
+  readonly steps: readonly OutlineNode[];
+  readonly budget: AnswerBudget;
   readonly problems: readonly Problem[];
 };
 
@@ -69,7 +67,7 @@ export type StepExplained = {
   readonly kind: Step["kind"];
   readonly by: Step["by"];
   readonly aside: StepId | null;
-  readonly origin: Origin;
+  readonly origin: ValueOrigin;
   /** The shortest way here from the entry; empty: there is none. */
   readonly way: readonly StepId[];
   readonly prompt: PromptExplained | null;
@@ -89,7 +87,10 @@ export type StepExplained = {
   readonly mode: Sourced<string> & { readonly by: "step" | "agent" | "kind" };
   readonly tools: Sourced<readonly string[]> & { readonly offered: readonly string[] };
   readonly guard:
-    | (Omit<StepGuard, "checks"> & { readonly origin: Origin; readonly checks: readonly ExplainedCheck[] })
+    | (Omit<StepGuard, "checks"> & {
+        readonly origin: ValueOrigin;
+        readonly checks: readonly ExplainedCheck[];
+      })
     | null;
   /** What happens around the conversation of a stage. */
   readonly stage: StageExplained | null;
@@ -106,7 +107,7 @@ export type StepExplained = {
 
 export type Interrupted = Sourced<"retry" | "ask" | "fail">;
 
-export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> & {
+export type StageExplained = Pick<Lifecycle, "attempts" | "backoff" | "unresolved"> & {
   readonly turnCap: number;
   readonly gate: string | null;
   /** The tools it may call, and the one that ends it. */
@@ -130,7 +131,7 @@ export type ContractRow = {
   /** The words of the schema that mean it; null where the schema does not list words. */
   readonly schema: readonly string[] | null;
   readonly allowed: boolean;
-  readonly transition: Origin | null;
+  readonly transition: ValueOrigin | null;
   readonly leads: readonly Edge[];
   readonly mismatches: readonly string[];
 };
@@ -241,17 +242,26 @@ function interruptedOf({ ifInterrupted }: Step, written: Written | null): Interr
   return { value, origin: originOf(written, value) };
 }
 
-const NOT_WRITTEN: Origin = { kind: "default" };
+/** The origin of a value that holds, given what was written for it. */
+export function originOf(written: Written | null, value: Json): ValueOrigin {
+  if (written === null || written.origin.kind !== "written") return { kind: "default" };
+  return sameJson(written.value, value) ? written.origin : { ...written.origin, kind: "overruled" };
+}
+
+const NOT_WRITTEN: ValueOrigin = { kind: "default" };
 const DEFAULT_MODEL: Path = ["settings", "runner", "flow", "defaultModel"];
 const PERMISSION_MODE: Path = ["settings", "runner", "boundaries", "permissionMode"];
 
 /** Every setting of agent.json, in the order of its declaration, with the value that holds. */
-function settingsOf(flow: Flow, origin: OriginOf, settings: JsonObject): AgentExplained["settings"] {
+function settingsOf(
+  flow: Flow,
+  origin: OriginOf,
+  settings: readonly SettingValue[],
+): AgentExplained["settings"] {
   const isStages = flow.dialect === "stage";
-  const rows = [...leavesOf(AGENT)].flatMap(({ path, form }): readonly Row[] => {
+  const rows = settings.flatMap(({ path, value }): readonly Row[] => {
     const key = path.join(".");
     if (!key.startsWith("runner.") || ELSEWHERE.test(key) || (isStages && BESIDE_STEPS.test(key))) return [];
-    const value = readPath(settings, path) ?? form.usual ?? null;
     return own(SPREAD, key)?.(flow, value, key) ?? [[key, value]];
   });
   const visits: readonly Row[] = isStages ? [["limits.visits", flow.limits.visits]] : [];
@@ -300,7 +310,7 @@ function limitRows(flow: Flow, origin: OriginOf, ofUser: UserLimits): readonly L
     const said = origin(["limits", name]);
     const isUsers = ofUser.file !== null && value !== said?.value;
     const place = { file: ofUser.file ?? "", line: 1, column: 1, pointer: `/limits/${name}` };
-    const holds: Origin = isUsers ? { kind: "written", ...place } : originOf(said, value);
+    const holds: ValueOrigin = isUsers ? { kind: "written", ...place } : originOf(said, value);
     return { key: [...where, name].join("."), value, origin: holds };
   });
 }

@@ -8,7 +8,7 @@ import { shellWord } from "../../flow/text/harmless.ts";
 import { own } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import type { Verdict } from "../../flow/verdict.ts";
-import { coerceParameters } from "../../load/agent/parameters.ts";
+import { coerceParameters } from "../../load/parameters.ts";
 import { flowDigest, type Loaded } from "../load.ts";
 import { everyRow, findRun } from "./runs.ts";
 

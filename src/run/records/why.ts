@@ -1,11 +1,12 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
 import type { Prepared, PreparedFlows } from "../../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
-import type { StepCommand, Entry, Led } from "../../flow/event.ts";
+import type { Entry, Led } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import type { Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import type { Verdict } from "../../flow/verdict.ts";
 import { own } from "../../flow/json.ts";
-import { didYouMean } from "../../load/text/suggest.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { composer } from "../../prompts/compose.ts";
 import { momentOf, toldOf, type WhyTold, type WhyMoment } from "./why-moment.ts";
 import { foldPartly } from "./fold.ts";

@@ -25,6 +25,8 @@ export type BackendRow = {
   /** It starts a program, which the user's config.json names under the id of the backend. */
   readonly program?: {
     readonly about: string;
+    /** The page of the manual about it. */
+    readonly page: string;
     /** How long an answer may take, unless the user sets `timeoutMs`. Absent: there is no such setting. */
     readonly timeoutMs?: number;
   };
@@ -33,6 +35,8 @@ export type BackendRow = {
   /** A watcher ends its program when the process that owns the run dies. */
   readonly watched?: true;
 };
+
+const ANSWER_MS = 300_000;
 
 export const BACKENDS: { readonly [id: string]: BackendRow } = {
   scripted: {
@@ -73,7 +77,7 @@ export const BACKENDS: { readonly [id: string]: BackendRow } = {
     },
   },
   acp: {
-    program: { about: "The coding agent that the backend acp starts." },
+    program: { about: "The coding agent that the backend acp starts.", page: "agents" },
     unconfinable: true,
     watched: true,
     make: async (need) => {
@@ -85,7 +89,33 @@ export const BACKENDS: { readonly [id: string]: BackendRow } = {
       return await createAcp({ env: need.env, ...program, processes });
     },
   },
+  command: {
+    program: {
+      about: "The program that the backend command asks as a model.",
+      page: "models",
+      timeoutMs: ANSWER_MS,
+    },
+    watched: true,
+    make: async (need) => {
+      const [{ createCommandModel }, program, processes] = await Promise.all([
+        import("../../backends/command/command.ts"),
+        programOf(need, "command"),
+        processesOf(need, "lockstep-command-"),
+      ]);
+      const model = namedModel(need);
+      return createCommandModel({
+        env: need.env,
+        timeoutMs: ANSWER_MS,
+        ...program,
+        processes,
+        ...(model && { model }),
+      });
+    },
+  },
 };
+
+/** What `--backend` takes. A script is given with `--script`. */
+export const BACKEND_IDS = Object.keys(BACKENDS).filter((id) => id !== "scripted");
 
 async function processesOf({ stateDir }: BackendNeed, prefix: string) {
   const { createAgentProcesses } = await import("../../effects/process/agent-processes.ts");
@@ -102,16 +132,17 @@ function namedModel({ model, recorded }: BackendNeed): string | undefined {
 async function programOf({ config, env, root }: BackendNeed, id: string): Promise<ProgramEntry> {
   const { findProgram } = await import("./programs.ts");
   const entry = own(config.programs, id);
+  const page = manual(BACKENDS[id]!.program!.page);
   if (entry === undefined)
     throw new RunnerError(
       "NO_BACKEND",
-      `The backend "${id}" starts a program that your own config.json names: { "${id}": { "command": "…" } }. See ${manual("agents")}`,
+      `The backend "${id}" starts a program that your own config.json names: { "${id}": { "command": "…" } }. See ${page}`,
     );
   const command = findProgram(entry.command, env, [root]);
   if (command !== null) return { ...entry, command };
   throw new RunnerError(
     "BACKEND_UNAVAILABLE",
     `The program "${entry.command}" of "${id}" in your config.json is not found: name it by its absolute path, or by a name ` +
-      `that is on your PATH outside of the project and of node_modules/.bin. See ${manual("agents")}`,
+      `that is on your PATH outside of the project and of node_modules/.bin. See ${page}`,
   );
 }

@@ -1,8 +1,8 @@
 /** What the user's config.json may hold: the table behind its JSON Schema, and the keys that are read. */
 import { EFFORTS, PROVIDERS } from "../../backends/ai-sdk/providers.ts";
-import { LIMIT_FIELDS } from "../../load/agent/spending.ts";
+import { LIMIT_FIELDS } from "../../flow/spending.ts";
 import { anything, flag, group, list, map, number, object, text } from "../../flow/shape.ts";
-import { toJsonSchema } from "../../load/text/shape.ts";
+import { toJsonSchema } from "../../flow/shape.ts";
 import { BACKENDS, type BackendRow } from "./backend-table.ts";
 
 const ADDRESS = "^https?://";

@@ -16,10 +16,10 @@ import {
 import { RunnerError } from "../../engine/ports.ts";
 import type { Granted, Limits } from "../../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
-import { faultOfHost } from "../../load/rules/sandbox.ts";
-import { scanJson } from "../../load/text/places.ts";
-import { softFault } from "../../load/agent/spending.ts";
-import { didYouMean } from "../../load/text/suggest.ts";
+import { faultOfHost } from "../../flow/hosts.ts";
+import { scanJson } from "../../flow/text/places.ts";
+import { softFault } from "../../flow/spending.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { CONFIG_KEYS, FIGURES, MODEL_KEYS, PROGRAM_FIELDS, WIRE_KEYS } from "./config-shape.ts";
 import { readWritten } from "./files.ts";
 import { configFolder } from "./project.ts";

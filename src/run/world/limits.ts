@@ -5,8 +5,8 @@ import type { Budget } from "../../engine/decide/state.ts";
 import type { Flow, Granted, StepLimits } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import { manual } from "../../flow/manual.ts";
-import { effectiveLimits, grantedBeside } from "../../load/agent/spending.ts";
-import { didYouMean } from "../../load/text/suggest.ts";
+import { effectiveLimits, grantedBeside } from "../../flow/spending.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 import { configFile, type UserConfig } from "./config.ts";
 import type { DriveOptions } from "../options.ts";
 

@@ -9,14 +9,14 @@ import { RunnerError } from "../../engine/ports.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import {
-  REFERENCE,
+  ENV_REFERENCE,
   serverNamed,
   serversInUse,
   toolNameOf,
   variablesIn,
   type McpServer,
 } from "../../flow/mcp.ts";
-import { reachFrom } from "../../load/rules/graph.ts";
+import { reachFrom } from "../../flow/graph.ts";
 import { isNeverPassed } from "./config.ts";
 import type { SandboxGround } from "./sandbox.ts";
 
@@ -144,7 +144,7 @@ function expanded(
   return Object.fromEntries(
     Object.entries(values).map(([key, value]) => [
       key,
-      value.replaceAll(REFERENCE, (_, variable: string) => seen[variable] ?? ""),
+      value.replaceAll(ENV_REFERENCE, (_, variable: string) => seen[variable] ?? ""),
     ]),
   );
 }

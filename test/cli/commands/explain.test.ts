@@ -2,14 +2,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { costLine } from "../../../src/cli/commands/budget.ts";
-import { agentText, stepText } from "../../../src/cli/commands/explain.ts";
+import { agentText } from "../../../src/cli/commands/explain.ts";
+import { stepText } from "../../../src/cli/text/explain-step.ts";
 import { renderText } from "../../../src/cli/graph/graph-text.ts";
 import { createPaint } from "../../../src/cli/text/text.ts";
 import { outlineOf } from "../../../src/tell/outline.ts";
 import { AGENT } from "../../../src/load/agent/agent-shape.ts";
 import { leavesOf } from "../../../src/load/text/record.ts";
-import { originOf, type Origin } from "../../../src/load/text/origin.ts";
-import { explainAgent, explainStep } from "../../../src/run/records/explain.ts";
+import type { ValueOrigin } from "../../../src/load/index.ts";
+import { explainAgent, explainStep, originOf } from "../../../src/run/records/explain.ts";
 import { load as loadFrom } from "../../../src/run/load.ts";
 import { load, tree, type Changes } from "../../load/world.ts";
 
@@ -27,7 +28,7 @@ function world(changes: Changes = {}) {
   };
 }
 
-function line(origin: Origin): string {
+function line(origin: ValueOrigin): string {
   return origin.kind === "default"
     ? "default"
     : `${origin.kind} ${origin.file.split("/").at(-1)}${origin.pointer}`;
@@ -426,6 +427,34 @@ test("the lesser limit is told, with the place it comes from", () => {
   const step = stepText(explainStep(loaded, "continuation.issue")!, plain);
   assert.match(step, /at most +turns 3 .*steps_registry\.json:\d+/);
   assert.match(step, /at most +perAttempt\.soft 0\.5 /);
+  const { spending } = explainStep(loaded, "continuation.issue")!.limits;
+  assert.deepEqual(
+    spending.map(({ key }) => key),
+    ["turns", "perAttempt.soft"],
+  );
+});
+
+test("the checks before the end of a run are those of the agent, and of no step", () => {
+  const counted = {
+    "agent /runner/verdict": { type: "count:iteration", config: { maxIterations: 3 } },
+    "registry /entryStep": "initial.issue",
+    "registry /validationSteps/closure.iteration": {
+      c2: "retry",
+      c3: "issue",
+      validationConditions: [{ validator: "git-clean" }],
+    },
+  };
+  assert.deepEqual(world(counted).agent.ends.checks, ["git-clean"]);
+  assert.deepEqual(world().agent.ends.checks, []);
+});
+
+test("an answer in plain text is never sent back for repair", () => {
+  const spoken = world({
+    "registry /steps/initial.issue/structuredGate": undefined,
+    "registry /steps/initial.issue/outputSchemaRef": undefined,
+  });
+  const repairs = (one: typeof spoken) => one.step("initial.issue").limits.repairs;
+  assert.deepEqual([repairs(spoken), repairs(world())], [0, 1]);
 });
 
 test("the entry comes from the first place that names it", () => {

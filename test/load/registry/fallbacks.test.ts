@@ -88,6 +88,25 @@ for (const [key, text] of FALLBACKS) {
   });
 }
 
+const TOPICS: readonly (readonly [more: object, isRead: boolean])[] = [
+  [{ required: true }, true],
+  [{ required: false, default: "birds" }, true],
+  [{ required: false }, false],
+];
+for (const [more, isRead] of TOPICS) {
+  test(`a built-in prompt reads a parameter only where it has a value: ${JSON.stringify(more)}`, () => {
+    const topic = { type: "string", description: "x", cli: "--topic", ...more };
+    const reading = [...FALLBACKS].filter(([, text]) => text.includes("{uv-topic}")).map(([key]) => key);
+    assert.ok(reading.length > 0);
+    for (const key of reading) {
+      const { flow } = load(
+        tree({ ...NO_FILES, "agent /parameters/topic": topic, [`${S}/fallbackKey`]: key }),
+      );
+      assert.equal(flow!.steps["initial.issue"]!.prompt.text.includes("{uv-topic}"), isRead, key);
+    }
+  });
+}
+
 test("a built-in prompt tells everything when the agent supplies everything", () => {
   const parameter = (name: string) => ({
     type: "string",

@@ -1,7 +1,7 @@
 /** What the rules find: every row of `rows/` brings its finding, and no row that only resembles a mistake does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CODES } from "../../../src/load/rules/codes.ts";
+import { CODES } from "../../../src/load/codes.ts";
 import { loadRegistry } from "../../../src/load/registry/registry-agent.ts";
 import { findPrompt } from "../../../src/prompts/find.ts";
 import { answerOf, filesOf, load, sha256, tree } from "../world.ts";

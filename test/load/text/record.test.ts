@@ -5,10 +5,10 @@ import { AGENT } from "../../../src/load/agent/agent-shape.ts";
 import { CHECK_REGISTRY } from "../../../src/load/questions/questions-shape.ts";
 import { COMPLETE_REGISTRY } from "../../../src/load/registry/complete-shape.ts";
 import { REGISTRY } from "../../../src/load/registry/registry-shape.ts";
-import { CODES } from "../../../src/load/rules/codes.ts";
+import { CODES } from "../../../src/load/codes.ts";
 import { MACHINE, STAGE } from "../../../src/load/stages/stage-shape.ts";
 import { emptyDocument } from "../../../src/load/text/document.ts";
-import { leavesOf, recordOf, wholeOf } from "../../../src/load/text/record.ts";
+import { leavesIn, recordOf } from "../../../src/load/text/record.ts";
 import { readShape } from "../../../src/load/text/shape.ts";
 
 const SHAPE = group("A thing.", {
@@ -48,11 +48,16 @@ for (const [name, value, record] of rows) {
 }
 
 test("a whole record has every default", () => {
-  const whole = { open: false, labels: [], most: null, inner: { deep: true }, parts: {} };
-  assert.deepEqual(wholeOf(SHAPE, read({})), whole);
   assert.deepEqual(
-    [...leavesOf(SHAPE)].map(({ path }) => path.join(".")),
-    ["open", "labels", "most", "name", "inner.deep", "parts"],
+    leavesIn(SHAPE, read({})).map(({ path, value }) => [path.join("."), value]),
+    [
+      ["open", false],
+      ["labels", []],
+      ["most", null],
+      ["name", null],
+      ["inner.deep", true],
+      ["parts", {}],
+    ],
   );
 });
 

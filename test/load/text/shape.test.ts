@@ -4,7 +4,7 @@ import { Ajv } from "ajv";
 import type { Json } from "../../../src/flow/json.ts";
 import { AGENT } from "../../../src/load/agent/agent-shape.ts";
 import { emptyDocument } from "../../../src/load/text/document.ts";
-import type { Finding } from "../../../src/load/rules/finding.ts";
+import type { Finding } from "../../../src/load/rules/rule.ts";
 import { REGISTRY } from "../../../src/load/registry/registry-shape.ts";
 import {
   anything,
@@ -16,8 +16,9 @@ import {
   object,
   openGroup,
   text,
+  toJsonSchema,
 } from "../../../src/flow/shape.ts";
-import { readShape, toJsonSchema } from "../../../src/load/text/shape.ts";
+import { readShape } from "../../../src/load/text/shape.ts";
 import { AGENT as GOOD_AGENT, REGISTRY as GOOD_REGISTRY } from "../world.ts";
 
 const SHAPE = group("A thing.", {

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { climptFolder, climptIn, climptPatterns, NO_CLIMPT } from "../../../src/load/agent/climpt.ts";
 import { continuationOf } from "../../../src/load/registry/moves.ts";
-import { faultOfHost } from "../../../src/load/rules/sandbox.ts";
+import { faultOfHost } from "../../../src/flow/hosts.ts";
 import { stagePaths } from "../../../src/load/stages/machine.ts";
 import { escapesProject, joinPath } from "../../../src/load/text/paths.ts";
-import { didYouMean, onlyNear } from "../../../src/load/text/suggest.ts";
+import { didYouMean, onlyNear } from "../../../src/flow/text/suggest.ts";
 import { readYaml } from "../../../src/load/text/yaml.ts";
 import { filesOf } from "../world.ts";
 

@@ -6,6 +6,22 @@ const LONG = "x".repeat(1_000_001);
 export const FOUND: readonly Row[] = [
   ...(
     [
+      ["prompts/system.md", "", null],
+      ["prompts/system.md", " \n\t\n", null],
+      ["prompts/steps/continuation/issue/f_default.md", "---\ntitle: x\n---\n\n", "continuation.issue"],
+      [FAILURE_PROMPT, "", "closure.issue"],
+    ] as const
+  ).map(([file, text, step]): Row => ({
+    code: "PROMPT-EMPTY",
+    name: `${file} ${JSON.stringify(text)}`,
+    changes: { [file]: text },
+    at: `${file} `,
+    step,
+    place: [1, 1],
+    says: /holds no prompt: it is empty, or has only front matter/,
+  })),
+  ...(
+    [
       ["prompts/system.md", null],
       ["prompts/steps/initial/issue/f_default.md", "initial.issue"],
       [FAILURE_PROMPT, "closure.issue"],
@@ -412,4 +428,5 @@ export const NOT_FOUND: readonly NotFound[] = [
     name: "a long prompt",
     changes: { "prompts/system.md": LONG.slice(1) },
   },
+  { code: "PROMPT-EMPTY", name: "a prompt of one character", changes: { "prompts/system.md": "." } },
 ];

@@ -1,6 +1,6 @@
 /** The forms of a row about a finding, and the changes that rows of several subjects make to the good agent. */
 import type { Problem } from "../../../../src/flow/problem.ts";
-import type { Code } from "../../../../src/load/rules/codes.ts";
+import type { Code } from "../../../../src/load/codes.ts";
 import type { Changes } from "../../world.ts";
 
 /** One change to the good agent, and the one finding it must bring. `at` is the file and the JSON pointer. */
