@@ -72,6 +72,37 @@ test("the pure rooms touch no clock, chance, environment, disk, network or proce
   assert.deepEqual(wrong, []);
 });
 
+/** Words of one written form. What a flow says in them is data, which `flow/` reads and words. */
+const FORM_WORDS =
+  /stage|registry|intent(?!ion|ed)|closure|continuation|c3l|dialect|stepflow|structuredgate|workflow|machine/i;
+
+test("no word of a written form stands in engine/", () => {
+  const engine = files.filter((file) => file.startsWith("src/engine/"));
+  assert.ok(engine.length > 20);
+  const found = engine.flatMap((file) =>
+    [file, ...readFileSync(root + file, "utf8").split("\n")]
+      .map((line, number) => ({ line, where: `${file}:${number}` }))
+      .filter(({ line }) => FORM_WORDS.test(line))
+      .map(({ line, where }) => `${where}: ${line.trim()}`),
+  );
+  assert.deepEqual(found, []);
+});
+
+for (const [word, isOfForm] of [
+  ["lane.stage", true],
+  ["callInStage", true],
+  ["steps_registry.json", true],
+  ["fallbackIntent", true],
+  ["effect.intended", false],
+  ["the intention", false],
+  ["a closure", true],
+  ["machine.yaml", true],
+  ["flow.dialect", true],
+  ["lifecycle", false],
+] as const)
+  test(`${word} is ${isOfForm ? "" : "not "}a word of a written form`, () =>
+    assert.equal(FORM_WORDS.test(word), isOfForm));
+
 for (const [file, text] of Object.entries(pages())) {
   test(`${file} is up to date (npm run reference)`, () => {
     assert.equal(readFileSync(root + file, "utf8"), text);

@@ -2,7 +2,7 @@
 import type { FileTree } from "../flow/files.ts";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
-import { namesIn, RUNTIME_NAMES } from "../flow/reads.ts";
+import { promptNames, RUNTIME_NAMES } from "../flow/reads.ts";
 import { load, type Loaded, type LoadedAgent } from "../run/load.ts";
 import { claimOf, type Flag } from "./args.ts";
 import { commandNamed, GLOBAL_FLAGS } from "./commands.ts";
@@ -29,7 +29,7 @@ export function parametersOf(flow: Flow | null): readonly Parameter[] {
   if (flow?.openArguments === undefined) return flow?.parameters ?? [];
   const taken = new Set(flow.parameters.flatMap(({ name, flag }) => [name, flag.slice(2)]));
   const flags = builtIn();
-  const names = new Set(Object.values(flow.steps).flatMap(({ prompt }) => namesIn(prompt)));
+  const names = new Set(Object.values(flow.steps).flatMap(({ prompt }) => promptNames(prompt)));
   const read = [...names]
     .filter((name) => !taken.has(name) && claimOf(name, flags).kind === "free")
     .filter((name) => !RUNTIME_NAMES.includes(name) && !RESERVED_FIELDS.has(name))

@@ -1,10 +1,10 @@
 /** Sends spans to an OpenTelemetry collector: OTLP over HTTP, as JSON. A run waits for it only for a moment. */
 import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Attributes, Span } from "../flow/span.ts";
+import type { Attributes, TraceSpan } from "../flow/span.ts";
 
 export type Exporter = {
-  readonly add: (spans: readonly Span[]) => void;
+  readonly add: (spans: readonly TraceSpan[]) => void;
   /** Sends what is left, within the given time. What a person should know of it. */
   readonly close: (withinMs: number) => Promise<readonly string[]>;
 };
@@ -25,7 +25,7 @@ const FIRST_WAIT_MS = 100;
 const MOST_RETRIES = 4;
 
 export function createExporter(options: ExporterOptions): Exporter {
-  const waiting: Span[] = [];
+  const waiting: TraceSpan[] = [];
   const stop = new AbortController();
   let lost = 0;
   let trouble = "";
@@ -94,7 +94,7 @@ type Refusal = {
 /** Null when it was taken. Not followed elsewhere: the headers are meant for this address. */
 async function send(
   { url, headers, resource, trace }: ExporterOptions,
-  batch: readonly Span[],
+  batch: readonly TraceSpan[],
   signal: AbortSignal,
 ): Promise<Refusal | null> {
   try {
@@ -132,7 +132,7 @@ function waitIn(text: string | null): number | null {
 
 const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
-function toRequest(resource: Attributes, trace: string, batch: readonly Span[]): unknown {
+function toRequest(resource: Attributes, trace: string, batch: readonly TraceSpan[]): unknown {
   const spans = batch.map((span) => toSpan(trace, span));
   return {
     resourceSpans: [
@@ -145,7 +145,10 @@ function toRequest(resource: Attributes, trace: string, batch: readonly Span[]):
 }
 
 /** 64-bit numbers are written as text, ids as hexadecimal digits. */
-function toSpan(trace: string, { key, parent, name, kind, start, end, attributes, failed }: Span): unknown {
+function toSpan(
+  trace: string,
+  { key, parent, name, kind, start, end, attributes, failed }: TraceSpan,
+): unknown {
   return {
     traceId: hex(trace, 32),
     spanId: hex(`${trace} ${key}`, 16),

@@ -4,24 +4,23 @@
  * stands, with everything committed so far kept.
  */
 import type {
-  Answerer,
   AskedWithin,
   BackendSpec,
   Call,
   CallResult,
   CheckResult,
-  Command,
   EffectEvent,
   Entry,
   Fault,
   HookResult,
-  Judged,
   Question,
+  ReplyFacts,
   Ruling,
   Sight,
   Teller,
   Usage,
 } from "../flow/event.ts";
+import type { Command } from "../flow/command.ts";
 import type { Check, Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
 import type { Compose } from "../flow/scene.ts";
@@ -37,7 +36,7 @@ export type Ports = {
   readonly toolbox: Toolbox;
   readonly shell: Shell;
   readonly watch: Watch;
-  /** Absent: the project has no code for its stages. */
+  /** Absent: the project has no code that takes part in a visit. */
   readonly hooks?: Hooks;
   /** Absent: nothing is done outside, whatever is due there. */
   readonly act?: ActPort;
@@ -113,24 +112,21 @@ export type RunRequest = TurnRequest & {
   readonly maxTurns: number;
   readonly gate: Gate;
   /** Runs a tool of ours, for an agent that leaves it to us. The gate is asked again. Does not reject. */
-  readonly call: (
-    call: { readonly name: string; readonly input: JsonObject },
-    signal: AbortSignal,
-  ) => Promise<CallResult>;
+  readonly call: (call: ToolCall, signal: AbortSignal) => Promise<CallResult>;
   /** Tools of servers, all of the run; which of them the step may use is told by `tools`. Absent: there are none. */
   readonly served?: readonly ToolSpec[];
 };
 
 /** Called before every tool call of an agent that runs its own tools; `batch` is null where it cannot be known. */
-export type Gate = (
-  call: { readonly name: string; readonly input: JsonObject },
-  batch: readonly string[] | null,
-) => Promise<Allowance>;
+export type Gate = (call: ToolCall, batch: readonly string[] | null) => Promise<Allowance>;
+
+/** A call that an agent is about to make by itself. */
+export type ToolCall = Pick<Call, "name" | "input">;
 
 export type Allowance = { readonly allow: true } | { readonly allow: false; readonly reason: string };
 
 export type TurnResult =
-  | {
+  | (ReplyFacts & {
       readonly kind: "reply";
       readonly text: string;
       readonly calls: readonly Call[];
@@ -142,18 +138,9 @@ export type TurnResult =
       readonly capped?: true;
       /** What people were asked while it went on. */
       readonly asked?: readonly AskedWithin[];
-      readonly mark?: Json;
-      readonly judged?: readonly Judged[];
-      readonly by?: Answerer;
-    }
-  | {
-      readonly kind: "fault";
-      readonly fault: Fault;
-      readonly by?: Answerer;
-      readonly mark?: Json;
-      /** Calls that the backend itself denied, or allowed; what the gate said is known without it. */
-      readonly judged?: readonly Judged[];
-    };
+    })
+  /** `judged`: calls that the backend itself denied, or allowed; what the gate said is known without it. */
+  | (ReplyFacts & { readonly kind: "fault"; readonly fault: Fault });
 
 export type Message =
   | { readonly role: "user"; readonly text: string }
@@ -183,7 +170,7 @@ export type Toolbox = {
    */
   readonly judge: (
     step: Step,
-    call: { readonly name: string; readonly input: JsonObject },
+    call: ToolCall,
     batch: readonly string[] | null,
     allowed?: readonly string[],
   ) => string | null;
@@ -197,11 +184,11 @@ export type Toolbox = {
   ) => Promise<readonly CallResult[]>;
   /** Those that a coding agent does not bring along; absent: there are none. */
   readonly served?: readonly ToolSpec[];
-  /** The same for a stage, which may be granted tools beyond its list. `ask`: nothing was run, a person has to decide. */
-  readonly callInStage: (
+  /** The same where tools beyond the list of the step may be granted. `ask`: nothing was run, a person has to decide. */
+  readonly callGranted: (
     step: Step,
     batch: readonly Call[],
-    about: StageCall,
+    about: GrantScope,
     signal: AbortSignal,
   ) => Promise<
     | { readonly kind: "results"; readonly results: readonly CallResult[] }
@@ -215,10 +202,10 @@ export type Wish = Omit<Question, "id" | "expiresAt" | "held">;
 /** What was decided before: about calls of this batch, and for the whole run. */
 export type Approved = { readonly ruled: readonly Ruling[]; readonly allowed: readonly string[] };
 
-/** Which try of which stage calls: a grant holds for that and for nothing else. */
-export type StageCall = {
+/** Which attempt of which visit calls: a grant holds for that and for nothing else. */
+export type GrantScope = {
   readonly run: string;
-  readonly stageExecutionId: string;
+  readonly visit: number;
   readonly attempt: number;
   readonly approved?: Approved;
 };
@@ -273,7 +260,7 @@ export type Hooks = {
 /** The person who can be asked while a run is active. */
 export type Person = {
   /** Settles a question that is on record; null: nobody is there to answer. `live`: it cannot wait, and is not on record. */
-  readonly ask: (question: Asked, signal: AbortSignal) => Promise<Told | null>;
+  readonly ask: (question: AskedQuestion, signal: AbortSignal) => Promise<Told | null>;
   /** Whether anybody could answer: somebody is there, or questions stay open until somebody is. */
   readonly isReachable: boolean;
   /** How long a question is open; absent: for ever. */
@@ -282,7 +269,7 @@ export type Person = {
   readonly absent: "deny" | "halt" | "allow";
 };
 
-export type Asked = Question & {
+export type AskedQuestion = Question & {
   readonly run: string;
   readonly step: StepId;
   readonly visit: number;
@@ -402,7 +389,7 @@ export type RunRow = {
   readonly owned: boolean;
 };
 
-/** A broken environment, or a rule of the outside that was met; `code` is one of the machine-readable codes. */
+/** A broken environment, or a rule of the outside that was met; `code` is for programs. */
 export class RunnerError extends Error {
   readonly code: string;
   constructor(code: string, message: string, options?: { readonly cause?: unknown }) {

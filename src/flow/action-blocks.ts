@@ -3,7 +3,7 @@
  * in one pass over the text, and without an exception for any text: whatever is wrong with a block is told.
  */
 import { fencesIn, type Fence } from "./text/fences.ts";
-import { FORBIDDEN_NAMES, isObject, own, sameJson, type Json, type JsonObject } from "./json.ts";
+import { FORBIDDEN_NAMES, isObject, own, parseJson, sameJson, type Json, type JsonObject } from "./json.ts";
 import type { Actions } from "./settings.ts";
 
 export type Action = {
@@ -50,7 +50,7 @@ function readBlock(
   if (!isClosed) return refused(`${name} is not closed`);
   if (Buffer.byteLength(body) > BLOCK_CAPS.bytes)
     return refused(`${name} is longer than ${BLOCK_CAPS.bytes} bytes`);
-  const value = parse(body);
+  const value = parseJson(body);
   if (value === undefined) return refused(`${name} is not JSON`);
   if (!isObject(value)) return isNamed ? refused(`${name} does not contain an object`) : null;
   const type = own(value, "type") ?? (isNamed ? info : undefined);
@@ -74,14 +74,6 @@ function readMembers(type: string, value: JsonObject): Block {
 
 function refused(why: string): Block {
   return { kind: "refused", why };
-}
-
-function parse(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Walks without recursion. */

@@ -1,5 +1,5 @@
 /** The moves that an edge or a failed check can lead to, derived from the flow alone. */
-import type { Flow, Move, StepId } from "./flow.ts";
+import type { Flow, Move, Step, StepId } from "./flow.ts";
 
 /** Every move that a move can turn out to be, with what must hold for it. */
 export function* branchesOf(move: Move, when: readonly string[] = []): Generator<Branch> {
@@ -23,6 +23,15 @@ export function* branchesOf(move: Move, when: readonly string[] = []): Generator
       yield* branchesOf(move.move, [...when, `up to ${move.max} times`]);
       yield* branchesOf(move.after, [...when, "afterwards"]);
   }
+}
+
+/** Every move that the edges of a step can turn out to be. */
+export function movesOf({ edges }: Pick<Step, "edges">): readonly Branch["move"][] {
+  return Object.values(edges).flatMap((edge) => Array.from(branchesOf(edge), ({ move }) => move));
+}
+
+export function isForking(step: Step): boolean {
+  return movesOf(step).some(({ kind }) => kind === "fork");
 }
 
 export type Branch = {
@@ -65,15 +74,13 @@ function callersOf(flow: Flow, wanted: ReadonlySet<StepId>): Map<StepId, Set<Ste
     // What a question about a step leads to, the step itself has led to.
     const from = step.aside ?? step.id;
     if (step.guard?.back.kind === "goto") add(from, step.guard.back.step);
-    for (const edge of Object.values(step.edges)) {
-      for (const { move } of branchesOf(edge)) {
-        if (move.kind === "goto") add(from, move.step);
-        else if (move.kind === "jump") for (const id of move.among) add(from, id);
-        else if (move.kind === "end") ending.push(step.id);
-        else {
-          for (const id of move.steps) add(from, id);
-          if (move.join !== null) joins.add(move.join);
-        }
+    for (const move of movesOf(step)) {
+      if (move.kind === "goto") add(from, move.step);
+      else if (move.kind === "jump") for (const id of move.among) add(from, id);
+      else if (move.kind === "end") ending.push(step.id);
+      else {
+        for (const id of move.steps) add(from, id);
+        if (move.join !== null) joins.add(move.join);
       }
     }
   }

@@ -10,6 +10,13 @@ import type { Verdict } from "./verdict.ts";
 /** The visit that a deed belongs to. */
 export type AtVisit = { readonly step: StepId; readonly visit: number };
 
+export function laneIn<L extends AtVisit>(
+  { lanes }: { readonly lanes: readonly L[] },
+  { step, visit }: AtVisit,
+): L | undefined {
+  return lanes.find((lane) => lane.step === step && lane.visit === visit);
+}
+
 export type Deed =
   /** `iteration`: its number among all visits of the run. */
   | (AtVisit & { readonly kind: "began"; readonly iteration: number })

@@ -1,5 +1,6 @@
-/** What happened (events), what is to be done next (commands), and the words of a conversation. */
-import type { Due, EffectOf } from "./due.ts";
+/** What happened: the entries of a journal, and what they are made of. */
+import type { AtVisit } from "./deed.ts";
+import type { EffectOf } from "./due.ts";
 import type { Granted, Label, StepId } from "./flow.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Finalize } from "./settings.ts";
@@ -78,7 +79,7 @@ export type Event =
       /** What would be done to the world is told, and not done. */
       readonly dryRun?: true;
       /** The run whose past this one shares, up to and with that entry. */
-      readonly forkedFrom?: Origin;
+      readonly forkedFrom?: ForkOrigin;
       /** It came as a file with so many entries: nothing of it is obeyed before a `run.resumed` after them says `accepted`. */
       readonly imported?: { readonly entries: number };
       /** The batch that it belongs to. */
@@ -120,93 +121,52 @@ export type Event =
       readonly limit?: Reached;
     }
   /** Before it is asked, the model is to be told that a limit of time is near. */
-  | {
-      readonly type: "step.warned";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly limit: LimitName;
-      readonly text: string;
-    }
+  | (AtVisit & { readonly type: "step.warned"; readonly limit: LimitName; readonly text: string })
   /** From here on another flow holds. */
   | { readonly type: "run.adopted"; readonly flow: string }
   /** Somebody changed what was handed on; what is not named stays. */
   | { readonly type: "run.edited"; readonly handoff: { readonly [step: StepId]: JsonObject } }
-  | {
-      readonly type: "step.answered";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly turn: number;
-      readonly reply: Reply;
-    }
-  | {
+  | (AtVisit & { readonly type: "step.answered"; readonly turn: number; readonly reply: Reply })
+  | (AtVisit & {
       readonly type: "step.called";
-      readonly step: StepId;
-      readonly visit: number;
       readonly turn: number;
       readonly results: readonly CallResult[];
-    }
-  | {
-      readonly type: "step.checked";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly results: readonly CheckResult[];
-    }
-  | { readonly type: "step.waited"; readonly step: StepId; readonly visit: number; readonly ms: number }
+    })
+  | (AtVisit & { readonly type: "step.checked"; readonly results: readonly CheckResult[] })
+  | (AtVisit & { readonly type: "step.waited"; readonly ms: number })
   /** Whether what the stop rule asks of the outside holds, in the order in which the rule names it. */
-  | {
-      readonly type: "step.looked";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly sights: readonly Sight[];
-    }
-  | {
-      readonly type: "step.hooked";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly hook: HookName;
-      readonly result: HookResult;
-    }
+  | (AtVisit & { readonly type: "step.looked"; readonly sights: readonly Sight[] })
+  | (AtVisit & { readonly type: "step.hooked"; readonly hook: HookName; readonly result: HookResult })
   /** A person is to be asked: from here on the question is open. */
-  | {
+  | (AtVisit & {
       readonly type: "step.asked";
-      readonly step: StepId;
-      readonly visit: number;
       readonly question: Question;
       /** What was decided before about other calls of the same response. */
       readonly ruled?: readonly Ruling[];
-    }
+    })
   /** What a question was answered with; null: nobody was there. */
-  | {
+  | (AtVisit & {
       readonly type: "step.told";
-      readonly step: StepId;
-      readonly visit: number;
       readonly answer: string | null;
       /** Which question, and who says so; absent in journals that know of one question at a time only. */
       readonly id?: string;
       readonly by?: Teller;
-    }
+    })
   /** The step cannot go on before somebody acts. */
-  | {
+  | (AtVisit & {
       readonly type: "step.suspended";
-      readonly step: StepId;
-      readonly visit: number;
       readonly code: string;
       readonly why: string;
       /** What it can be told; absent: it is not a word that it waits for. */
       readonly choices?: readonly string[];
       /** The question that is open. What else is under way beside the step goes on; absent: the whole run waits. */
       readonly id?: string;
-    }
+    })
   | { readonly type: "run.ended"; readonly verdict: Verdict }
   /** A person wrote a note on a run that had ended. Its `run.ended` is recorded once more after it, as it was. */
   | { readonly type: "run.noted"; readonly text: string }
   /** A query that was stopped before it was answered. It is asked again when the run goes on; what it cost counts. */
-  | {
-      readonly type: "step.cut";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly usage: Usage;
-    }
+  | (AtVisit & { readonly type: "step.cut"; readonly usage: Usage })
   /** Visits that were told to stop and had not done so when the run was given up. */
   | { readonly type: "run.left"; readonly still: readonly string[] }
   | EffectEvent;
@@ -292,7 +252,7 @@ export type Teller = "terminal" | "answer" | "file" | "expired" | "hook" | "sett
 export type Ruling = { readonly call: number; readonly answer: string | null; readonly by: Teller };
 
 /** `edits` tell in words what was changed at the parting. */
-export type Origin = { readonly run: string; readonly seq: number; readonly edits?: readonly string[] };
+export type ForkOrigin = { readonly run: string; readonly seq: number; readonly edits?: readonly string[] };
 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };
@@ -322,7 +282,7 @@ export type Answerer = {
 
 /** One model response, read and bounded. */
 export type Reply =
-  | {
+  | (ReplyFacts & {
       readonly kind: "said";
       readonly text: string;
       readonly calls: readonly Call[];
@@ -334,43 +294,35 @@ export type Reply =
       readonly capped?: true;
       /** What people were asked while an agent with a loop of its own went on. */
       readonly asked?: readonly AskedWithin[];
-      /** Where the backend stands after this response; handed back to it on resume. */
-      readonly mark?: Json;
-      /** What an agent with a loop of its own was allowed and denied on the way. Absent: nothing was judged. */
-      readonly judged?: readonly Judged[];
-      /** Absent in records of earlier versions, and where the backend does not say. */
-      readonly by?: Answerer;
-    }
+    })
   /** An answer beyond the size, depth or node caps. */
-  | {
-      readonly kind: "oversized";
-      readonly why: string;
-      readonly mark?: Json;
-      readonly judged?: readonly Judged[];
-      readonly by?: Answerer;
-    }
+  | (ReplyFacts & { readonly kind: "oversized"; readonly why: string })
   /** The model or its transport failed. */
-  | {
-      readonly kind: "fault";
-      readonly fault: Fault;
-      readonly mark?: Json;
-      readonly judged?: readonly Judged[];
-      readonly by?: Answerer;
-    }
+  | (ReplyFacts & { readonly kind: "fault"; readonly fault: Fault })
   /** The request could not be built: no prompt, no schema, a variable without a value. */
   | { readonly kind: "unaskable"; readonly code: string; readonly why: string };
+
+/** What is recorded with a reply of any kind. */
+export type ReplyFacts = {
+  /** Where the backend stands after this response; handed back to it on resume. */
+  readonly mark?: Json;
+  /** What an agent with a loop of its own was allowed and denied on the way. Absent: nothing was judged. */
+  readonly judged?: readonly JudgedCall[];
+  /** Absent in records of earlier versions, and where the backend does not say. */
+  readonly by?: Answerer;
+};
 
 /** A query of an agent cannot wait: a person who is present decides at once; otherwise no one does. */
 export type AskedWithin = { readonly tool: string; readonly answer: string | null; readonly by: Teller };
 
 /** A tool call before the gate, and why it was denied if it was. */
-export type Judged = { readonly name: string; readonly denied?: string };
+export type JudgedCall = { readonly name: string; readonly denied?: string };
 
-export function judgedIn(reply: Reply): readonly Judged[] {
+export function judgedIn(reply: Reply): readonly JudgedCall[] {
   return reply.kind === "unaskable" ? NONE : (reply.judged ?? NONE);
 }
 
-const NONE: readonly Judged[] = [];
+const NONE: readonly JudgedCall[] = [];
 
 export type Usage = {
   readonly turns: number;
@@ -438,89 +390,3 @@ export type CheckResult = {
   /** What is odd about it although it passed. */
   readonly note?: string;
 };
-
-/** What a step says to the model; the words themselves are made by the prompts room. */
-export type Say =
-  | { readonly kind: "prompt" }
-  /** `guard` is the step whose check failed; null: a check of the whole flow. */
-  | { readonly kind: "failed-check"; readonly guard: StepId | null; readonly result: CheckResult }
-  /** A limit is near. */
-  | { readonly kind: "budget"; readonly text: string }
-  /** The stage has to be done again, in the same conversation. */
-  | { readonly kind: "retry"; readonly reason: string }
-  | { readonly kind: "repair"; readonly errors: readonly string[] }
-  | { readonly kind: "steer"; readonly tool: string }
-  | { readonly kind: "results"; readonly results: readonly CallResult[] };
-
-/** What is to be done next. */
-export type Command =
-  | StepCommand
-  /**
-   * Comes before everything else that is pending. That it is done is not recorded: the next entry of a step, or the end,
-   * says so.
-   */
-  | { readonly type: "act"; readonly due: readonly Due[]; readonly args: JsonObject }
-  | { readonly type: "end"; readonly verdict: Verdict };
-
-/**
- * What is to be done in a visit. `attempt` is above 1 when an earlier process may have begun the same command and died:
- * together with run, step, visit and turn it makes the idempotency key.
- */
-export type StepCommand =
-  | {
-      readonly type: "ask";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly turn: number;
-      readonly attempt: number;
-      readonly say: readonly Say[];
-    }
-  | {
-      readonly type: "call";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly turn: number;
-      readonly attempt: number;
-      readonly calls: readonly Call[];
-      /** What people, code or settings decided about some of them. */
-      readonly ruled?: readonly Ruling[];
-    }
-  | {
-      readonly type: "check";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly attempt: number;
-      /** In this order; the first that fails is the last that is run. */
-      readonly checks: readonly string[];
-    }
-  | { readonly type: "look"; readonly step: StepId; readonly visit: number; readonly attempt: number }
-  | {
-      readonly type: "hook";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly attempt: number;
-      readonly hook: HookName;
-      readonly input: JsonObject;
-    }
-  | {
-      readonly type: "question";
-      readonly step: StepId;
-      readonly visit: number;
-      readonly attempt: number;
-      readonly question: Question;
-      /** It is in the journal. */
-      readonly asked: boolean;
-      /** What comes after the answer; absent: the life of the stage goes on. */
-      readonly next?: StepCommand;
-    }
-  | {
-      readonly type: "wait";
-      /** The next request is this one of so many. Absent: the wait has another reason than a fault. */
-      readonly retry?: { readonly next: number; readonly of: number };
-      readonly step: StepId;
-      readonly visit: number;
-      readonly attempt: number;
-      readonly ms: number;
-      /** What comes then; absent: the model is asked. */
-      readonly next?: StepCommand;
-    };

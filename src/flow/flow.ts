@@ -30,9 +30,9 @@ export type Flow = {
   /** Checks that must pass before the stop rule ends the run. */
   readonly stopGuard?: Guard;
   readonly limits: FlowLimits;
-  /** Code of the project that takes part in the life of its stages. */
+  /** Code of the project that takes part in the lifecycle of its steps. */
   readonly hooks?: Module & {
-    /** A join may be any stage of the machine, also one that is not listed among the next ones. */
+    /** A join may be any step of the flow, also one that is not listed among the next ones. */
     readonly joinRule?: "declared";
   };
   /** Texts that prompts take in by name. Each is a template of its own; what became of it is then a value. */
@@ -87,8 +87,8 @@ export type Step = {
    * its decision is reported as the decision of that step.
    */
   readonly aside?: StepId;
-  /** What happens around the conversation, where the step is a stage. */
-  readonly stage?: Stage;
+  /** What happens around the conversation. The engine reads it with `lifecycleOf`: the name is part of recorded flows. */
+  readonly stage?: Lifecycle;
   /** What becomes of it when a process went away while it was under way; absent: it is done again. */
   readonly ifInterrupted?: "ask" | "fail";
 };
@@ -177,8 +177,8 @@ export type Guard = {
   /** The failure with this number ends the run. */
   readonly maxFailures: number;
   /**
-   * Where the run goes on after a failed check. `caller`: the step that led here. `again`: the same conversation goes
-   * on. `onward`: where the edge of the step leads.
+   * Where the run goes on after a failed check. `caller`: the step that led here. `again`: another attempt in the
+   * same conversation, for a step that has a lifecycle. `onward`: where the edge of the step leads.
    */
   readonly back:
     | { readonly kind: "goto"; readonly step: StepId }
@@ -260,8 +260,8 @@ export type Move =
 /** A file of the project that is run as code, with the digest of what it held when the flow was read. */
 export type Module = { readonly file: string; readonly digest: string };
 
-/** The life of a stage around its conversation: what comes before, how often it is tried, and what it leaves behind. */
-export type Stage = {
+/** The life of a visit around its conversation: what comes before, how often it is tried, and what it leaves behind. */
+export type Lifecycle = {
   /** Tries within one visit, the first included; each has `turns` responses. */
   readonly attempts: number;
   readonly backoff: "none" | "linear" | "exponential";
@@ -269,11 +269,11 @@ export type Stage = {
   readonly gate?: string;
   /** What is done when the gate says "not yet" or "not without help". */
   readonly unresolved: "retry-later" | "fail" | "skip" | "ask";
-  /** What each result that the stage is given must look like. */
+  /** What each result that the visit is given must look like. */
   readonly inputs?: SchemaSource;
-  /** What the stage leaves for others to read besides its payload; paths begin with `parsed`. */
+  /** What the visit leaves for others to read besides its payload; paths begin with `parsed`. */
   readonly output: readonly Carry[];
-  /** What it writes into the context of the machine, for all that come after it, siblings included. */
+  /** What it writes into the context that all visits share, for all that come after it, siblings included. */
   readonly share?: readonly Carry[];
 };
 
@@ -319,7 +319,7 @@ export type Limits = Spending & {
   readonly soft?: number | Spending;
 };
 
-/** What a step may spend in a run, and in one attempt: a visit, or one of the tries of a stage. */
+/** What a step may spend in a run, and in one attempt: a visit, or one of its tries. */
 export type StepLimits = Limits & { readonly perAttempt?: Limits };
 
 /** What was granted to a run in the place of what its flow says. */

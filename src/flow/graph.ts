@@ -77,51 +77,54 @@ export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
 }
 
 /** Every step that a move may lead to. */
-export function* targetsOf(move: Move): Generator<StepId> {
-  for (const node of moveNodes(move)) {
-    if (typeof node === "string") yield node;
-    else yield* node;
-  }
+export function targetsOf(move: Move): readonly StepId[] {
+  return moveNodes(move).flat();
 }
 
 /** The list of a jump's targets is shared by all jumps and stands in the graph as one node: edges stay few. */
 export type WayNode = StepId | readonly StepId[];
 
 /** Where a node may lead next, targets that do not exist among them. */
-export function* nextNodes(node: WayNode, steps: Steps): Generator<WayNode> {
-  if (typeof node !== "string") {
-    yield* node;
-    return;
-  }
+export function nextNodes(node: WayNode, steps: Steps): readonly WayNode[] {
+  if (typeof node !== "string") return node;
   const step = steps.get(node);
-  if (step === undefined) return;
-  for (const move of Object.values(step.edges)) yield* moveNodes(move);
-  if (step.guard?.back.kind === "goto") yield step.guard.back.step;
+  if (step === undefined) return [];
+  const before = following.get(step);
+  if (before !== undefined) return before;
+  const next: WayNode[] = [];
+  for (const label of Object.keys(step.edges)) moveNodes(step.edges[label]!, next);
+  if (step.guard?.back.kind === "goto") next.push(step.guard.back.step);
+  following.set(step, next);
+  return next;
 }
 
-function* moveNodes(move: Move): Generator<WayNode> {
+/** Many rules follow the same steps. */
+const following = new WeakMap<Step, readonly WayNode[]>();
+
+function moveNodes(move: Move, found: WayNode[] = []): readonly WayNode[] {
   switch (move.kind) {
     case "goto":
-      yield move.step;
-      return;
+      found.push(move.step);
+      break;
     case "fork":
-      yield* move.steps;
-      if (move.join !== null) yield move.join;
-      return;
+      found.push(...move.steps);
+      if (move.join !== null) found.push(move.join);
+      break;
     case "end":
-      return;
+      break;
     case "switch":
-      for (const one of Object.values(move.cases)) yield* moveNodes(one);
-      if (move.otherwise !== undefined) yield* moveNodes(move.otherwise);
-      return;
+      for (const one of Object.values(move.cases)) moveNodes(one, found);
+      if (move.otherwise !== undefined) moveNodes(move.otherwise, found);
+      break;
     case "jump":
-      yield move.among;
-      if (move.otherwise !== undefined) yield* moveNodes(move.otherwise);
-      return;
+      found.push(move.among);
+      if (move.otherwise !== undefined) moveNodes(move.otherwise, found);
+      break;
     case "times":
-      yield* moveNodes(move.move);
-      yield* moveNodes(move.after);
+      moveNodes(move.move, found);
+      moveNodes(move.after, found);
   }
+  return found;
 }
 
 /** A completed end, or a label that leads nowhere yet. */

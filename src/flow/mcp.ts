@@ -57,7 +57,9 @@ export function serversInUse(
 
 /** The variables that the values stand for, in order. */
 export function variablesIn(values: Values): readonly string[] {
-  return Object.values(values).flatMap((value) => [...value.matchAll(REFERENCE)].map((match) => match[1]!));
+  return Object.values(values).flatMap((value) =>
+    [...value.matchAll(ENV_REFERENCE)].map((match) => match[1]!),
+  );
 }
 
-export const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
+export const ENV_REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;

@@ -1,5 +1,5 @@
 /** What a prompt can see of a run, and the function that turns what is to be said into words. */
-import type { Say } from "./event.ts";
+import type { Say } from "./command.ts";
 import type { Flow, Label, Step, StepId } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -29,8 +29,8 @@ export type Composed =
 
 export type Compose = {
   readonly system: (flow: Flow) => string;
-  /** The system prompt of a stage, in the context it was given. */
-  readonly stage: (step: Step, ctx: JsonObject) => Composed;
+  /** The system prompt of a step that has one of its own, in the context of its visit. */
+  readonly ownSystem: (step: Step, ctx: JsonObject) => Composed;
   /** Tool results are no words and never come here. */
   readonly say: (flow: Flow, step: Step, say: Exclude<Say, { kind: "results" }>, scene: Scene) => Composed;
 };

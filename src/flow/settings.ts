@@ -6,7 +6,7 @@
 import type { Module, StepKind } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 import type { McpServers } from "./mcp.ts";
-import { flag, group, list, map, number, openGroup, text, type Reads, type Recorded } from "./shape.ts";
+import { flag, group, list, map, number, openGroup, text, type Reads, type RecordedShape } from "./shape.ts";
 
 export const IF_INTERRUPTED = text(
   "What happens to a step that was running when its process died: it runs again, a person is asked, or the run fails.",
@@ -168,9 +168,9 @@ export type Settings = {
   };
   readonly github: GitHub;
   readonly actions: Actions;
-  readonly worktree: Later<Recorded<Reads<typeof WORKTREE>>, "copy">;
+  readonly worktree: Later<RecordedShape<Reads<typeof WORKTREE>>, "copy">;
   readonly finalize: Finalize;
-  readonly logging: Later<Recorded<Reads<typeof LOGGING>>, "level"> & {
+  readonly logging: Later<RecordedShape<Reads<typeof LOGGING>>, "level"> & {
     /** Whether log files are written without being asked for. */
     readonly enabled: boolean;
   };
@@ -179,11 +179,11 @@ export type Settings = {
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
   /** Questions to people, where the file says something about them. */
-  readonly questions?: Omit<Recorded<Reads<typeof QUESTIONS>>, "expireAfter"> & {
+  readonly questions?: Omit<RecordedShape<Reads<typeof QUESTIONS>>, "expireAfter"> & {
     readonly expireMs?: number;
   };
   /** What ends an attempt, or a run, that gets nowhere; absent: what is usual. */
-  readonly watch?: Recorded<Reads<typeof WATCH>>;
+  readonly watch?: RecordedShape<Reads<typeof WATCH>>;
   /** Servers whose tools steps may be given. Absent: none. */
   readonly mcpServers?: McpServers;
 };
@@ -201,11 +201,14 @@ export const MODE_BY_KIND: { readonly [kind in StepKind]: PermissionMode } = {
 /** The agent file says something about it. */
 type Asked = { readonly asked?: true };
 
-export type Sandbox = Recorded<Reads<typeof SANDBOX>> & Asked & { readonly network: Asked };
+export type Sandbox = RecordedShape<Reads<typeof SANDBOX>> & Asked & { readonly network: Asked };
 
 export type ClosureAction = "close" | "label-only" | "label-and-close";
 
-export type GitHub = Later<Omit<Recorded<Reads<typeof GITHUB>>, "labels">, "answerLabels" | "mentions"> & {
+export type GitHub = Later<
+  Omit<RecordedShape<Reads<typeof GITHUB>>, "labels">,
+  "answerLabels" | "mentions"
+> & {
   /** The agent file says what is to be labelled or closed there: otherwise nothing is written to issues. */
   readonly asked?: true;
   /** Every string-valued label key as written; `completion` is apart. */
@@ -213,9 +216,9 @@ export type GitHub = Later<Omit<Recorded<Reads<typeof GITHUB>>, "labels">, "answ
   readonly completion: { readonly add: readonly string[]; readonly remove: readonly string[] };
 };
 
-export type Actions = Later<Recorded<Reads<typeof ACTIONS>>, "otherIssues"> & {
+export type Actions = Later<RecordedShape<Reads<typeof ACTIONS>>, "otherIssues"> & {
   /** Those of the handlers that are files of the agent. */
   readonly modules?: { readonly [type: string]: Module };
 };
 
-export type Finalize = Recorded<Reads<typeof FINALIZE>>;
+export type Finalize = RecordedShape<Reads<typeof FINALIZE>>;

@@ -163,14 +163,14 @@ export function anything(
 }
 
 /** What a flow keeps of a value that was read: plain JSON, without what was not written. */
-export type Recorded<T> =
+export type RecordedShape<T> =
   T extends ReadonlyMap<string, infer V>
     ? { readonly [key: string]: V }
     : T extends readonly unknown[]
       ? T
       : T extends object
-        ? { readonly [K in Given<T>]: Recorded<T[K]> } & {
-            readonly [K in Exclude<keyof T, Given<T>>]?: Recorded<Exclude<T[K], undefined>>;
+        ? { readonly [K in Given<T>]: RecordedShape<T[K]> } & {
+            readonly [K in Exclude<keyof T, Given<T>>]?: RecordedShape<Exclude<T[K], undefined>>;
           }
         : T;
 type Given<T> = { [K in keyof T]: undefined extends T[K] ? never : K }[keyof T];

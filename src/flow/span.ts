@@ -1,7 +1,7 @@
 /** Spans of a trace: what something that takes time is called, when it was, and what is known about it. */
 
 /** `key` and `parent` name spans within one trace; ids are made from these names. Times are epoch milliseconds. */
-export type Span = {
+export type TraceSpan = {
   readonly key: string;
   readonly parent: string | null;
   readonly name: string;

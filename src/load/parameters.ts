@@ -1,6 +1,13 @@
 /** What an agent is started with: its declaration in agent.json, and the values that are given for it. */
 import type { Parameter } from "../flow/flow.ts";
-import { defined, FORBIDDEN_NAMES, isObject, type Json, type JsonObject } from "../flow/json.ts";
+import {
+  defined,
+  FORBIDDEN_NAMES,
+  isObject,
+  parseJsonObject,
+  type Json,
+  type JsonObject,
+} from "../flow/json.ts";
 import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../flow/text/pattern.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { AgentSource, ParameterSource } from "./agent/agent-shape.ts";
@@ -220,18 +227,9 @@ function coerce({ type }: Parameter, value: Json): Coerced {
       return refuse(`is ${showValue(value)}, neither true nor false`);
     }
     case "object": {
-      const parsed = typeof value === "string" ? parseObject(value) : null;
+      const parsed = typeof value === "string" ? parseJsonObject(value) : null;
       return parsed === null ? refuse(`is ${showValue(value)}, not a JSON object`) : accept(parsed);
     }
-  }
-}
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
   }
 }
 

@@ -1,5 +1,6 @@
 /** The words that go to the model: step prompts, failure editions, and the short texts of the contract. */
-import type { CheckResult, Say } from "../flow/event.ts";
+import type { CheckResult } from "../flow/event.ts";
+import type { Say } from "../flow/command.ts";
 import type { Flow, Prompt, Step } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import type { Compose, Composed, Scene } from "../flow/scene.ts";
@@ -24,7 +25,7 @@ const fixed = new WeakMap<Step, Composed>();
 
 export const composer: Compose = {
   system: (flow) => remember(systems, flow, systemText),
-  stage: renderStage,
+  ownSystem: renderStage,
   say: compose,
 };
 

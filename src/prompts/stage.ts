@@ -5,7 +5,7 @@ import {
   CORE_FIELDS,
   fieldPathText,
   parseStageBody,
-  type Part,
+  type BodyPart,
   type Placeholder,
 } from "../flow/text/placeholder.ts";
 import type { Composed } from "../flow/scene.ts";
@@ -36,9 +36,9 @@ export function stageValue(
 }
 
 /** What a prompt is made of is kept by its identity, so that all runs of a flow share it. */
-const parsed = new WeakMap<Prompt, readonly Part[]>();
+const parsed = new WeakMap<Prompt, readonly BodyPart[]>();
 
-function partsOf(prompt: Prompt): readonly Part[] {
+function partsOf(prompt: Prompt): readonly BodyPart[] {
   const known = parsed.get(prompt);
   if (known !== undefined) return known;
   const parts = parseStageBody(prompt.text);

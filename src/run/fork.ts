@@ -5,7 +5,7 @@ import { fold } from "../engine/drive/drive.ts";
 import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
 import { inItsOwnRun, retell } from "../story/reword.ts";
 import { recordedWith, type State } from "../engine/decide/state.ts";
-import type { Entry, Event, Origin, Reply } from "../flow/event.ts";
+import type { Entry, Event, ForkOrigin, Reply } from "../flow/event.ts";
 import type { Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
@@ -177,7 +177,7 @@ type Cut = {
 function begunAs(
   event: Extract<Event, { type: "run.started" }>,
   run: string,
-  forkedFrom: Origin,
+  forkedFrom: ForkOrigin,
   isForeign: boolean,
 ): Event {
   const { worktree: _worktree, imported: _imported, ...rest } = event;

@@ -4,7 +4,8 @@ import { decidedEnd } from "../engine/decide/due.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { StepTally } from "../story/tally.ts";
 import { unmeteredLines } from "../engine/decide/spend.ts";
-import type { Confinement, Figure, Led, Origin, Reached, StepCommand } from "../flow/event.ts";
+import type { Confinement, Figure, Led, ForkOrigin, Reached } from "../flow/event.ts";
+import type { StepCommand } from "../flow/command.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
@@ -16,7 +17,7 @@ export type Result = {
   readonly v: 1;
   readonly run: string | null;
   /** The run whose past it shares. */
-  readonly forkedFrom: Origin | null;
+  readonly forkedFrom: ForkOrigin | null;
   readonly agent: string;
   readonly flow: { readonly digest: string; readonly dialect: string } | null;
   readonly outcome: Outcome;

@@ -1,7 +1,9 @@
 /** Working out every decision of a run again from its journal, and holding it against what is recorded. */
+import { laneIn } from "../flow/deed.ts";
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
-import { decisionIn, type StepCommand, type Entry, type Event, type Led } from "../flow/event.ts";
+import { decisionIn, type Entry, type Event, type Led } from "../flow/event.ts";
+import type { StepCommand } from "../flow/command.ts";
 import { sameJson, type Json } from "../flow/json.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { decidedEnd } from "../engine/decide/due.ts";
@@ -90,7 +92,7 @@ function misplaced(state: State, entry: Entry, expected: number): Divergence | n
     return sameJson(event.verdict, derived) ? null : divergence(entry, "verdict", event.verdict, derived);
   }
   if (!("step" in event)) return null;
-  const lane = state.lanes.find((other) => other.step === event.step && other.visit === event.visit);
+  const lane = laneIn(state, event);
   if (lane !== undefined && answers(lane.command, event)) return null;
   return divergence(entry, "entry", place(event), lane === undefined ? null : place(lane.command));
 }

@@ -6,9 +6,9 @@ import {
   type Confinement,
   type EffectEvent,
   type Entry,
-  type Judged,
+  type JudgedCall,
   type Led,
-  type Origin,
+  type ForkOrigin,
   type Worktree,
 } from "../flow/event.ts";
 import { effectOf, type EffectOf } from "../flow/due.ts";
@@ -29,7 +29,7 @@ export type Report = {
   worktree: Worktree | null;
   /** What would be done to the world is told, and not done. */
   dryRun: boolean;
-  forkedFrom: Origin | null;
+  forkedFrom: ForkOrigin | null;
   /** How the commands of its newest stretch were held; null: not recorded. */
   sandbox: Confinement | null;
   /** The newest text that each step was answered with. */
@@ -105,7 +105,7 @@ export function addEntry(report: Report, entry: Entry): void {
 function addDenials(
   { denials }: Report,
   { step, visit }: { readonly step: StepId; readonly visit: number },
-  judged: readonly (Judged & Pick<CallResult, "grant">)[],
+  judged: readonly (JudgedCall & Pick<CallResult, "grant">)[],
 ): void {
   for (const one of judged) {
     const denial = denialText(step, one);

@@ -1,6 +1,7 @@
 /** A recorded run led through another flow: what was answered, checked and seen then is given to it now. */
 import type { Prepared } from "../engine/schema/prepared.ts";
-import type { CheckResult, Entry, Event, Led, StepCommand } from "../flow/event.ts";
+import type { CheckResult, Entry, Event, Led } from "../flow/event.ts";
+import type { StepCommand } from "../flow/command.ts";
 import type { StepId } from "../flow/flow.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { besidesAct } from "../engine/decide/due.ts";

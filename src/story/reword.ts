@@ -1,4 +1,5 @@
 /** A run with some of its texts replaced: every decision is computed again. */
+import { laneIn, type AtVisit } from "../flow/deed.ts";
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { flowFrom } from "../flow/adopted.ts";
 import type { Entry, Event } from "../flow/event.ts";
@@ -6,7 +7,7 @@ import type { Flow } from "../flow/flow.ts";
 import { isObject, own, sameJson, type JsonObject } from "../flow/json.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
-import { contextOf } from "../engine/decide/attempt.ts";
+import { laneContext } from "../engine/decide/attempt.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../engine/decide/state.ts";
 
 export type Retelling = {
@@ -64,10 +65,7 @@ function leftBySetup(event: Event): JsonObject | null {
   return isObject(event.result.value) ? event.result.value : null;
 }
 
-function contextAt(
-  state: State,
-  { step, visit }: { readonly step: string; readonly visit: number },
-): JsonObject | undefined {
-  const lane = state.lanes.find((other) => other.step === step && other.visit === visit);
-  return lane === undefined || lane.stage === null ? undefined : contextOf(state, lane);
+function contextAt(state: State, at: AtVisit): JsonObject | undefined {
+  const lane = laneIn(state, at);
+  return lane && laneContext(state, lane);
 }

@@ -1,9 +1,9 @@
 /** A run step by step: every entry with the flow that held, the states around it, and what was decided. */
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { decide } from "../engine/decide/decide.ts";
-import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
+import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 import { flowFrom } from "../flow/adopted.ts";
-import type { AtVisit, Deed, DeedKind } from "../flow/deed.ts";
+import { laneIn, type Deed, type DeedKind } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
 
 export type Moment = {
@@ -49,8 +49,4 @@ type DeedOf<K extends DeedKind> = Extract<Deed, { readonly kind: K }>;
 /** The visits that begin here; one that the run stopped before is left out, a resumed run begins with it. */
 export function begunIn(moment: Moment): readonly DeedOf<"began">[] {
   return deedsOf(moment, "began").filter((deed) => laneIn(moment.after, deed) !== undefined);
-}
-
-export function laneIn({ lanes }: Pick<State, "lanes">, { step, visit }: AtVisit): Lane | undefined {
-  return lanes.find((lane) => lane.step === step && lane.visit === visit);
 }

@@ -1,10 +1,11 @@
 /** The visits of a run, each with all that happened in it and how the run stood before and after: a fold of its journal. */
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
+import { laneIn } from "../flow/deed.ts";
 import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import type { CheckResult, Entry, Event } from "../flow/event.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import { laneIn, story, type Moment } from "./story.ts";
+import { story, type Moment } from "./story.ts";
 
 export type Trace = {
   /** In the order in which they were begun. */

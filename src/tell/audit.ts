@@ -3,14 +3,14 @@
  * its journal and nothing else: whatever it reports can be reported again from the same entries.
  */
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
-import type { AtVisit, Deed, Phase } from "../flow/deed.ts";
+import { laneIn, type AtVisit, type Deed, type Phase } from "../flow/deed.ts";
 import type { Call, CallResult, Entry, Event, Led } from "../flow/event.ts";
 import { canonicalJson, own, type Json, type JsonObject } from "../flow/json.ts";
 import type { Verdict } from "../flow/verdict.ts";
-import { executionId } from "../engine/decide/attempt.ts";
+import { executionId } from "../flow/lifecycle.ts";
 import type { Fork, State } from "../engine/decide/state.ts";
 import { phaseOf } from "../engine/decide/visit.ts";
-import { deedsOf, laneIn, story, type Moment } from "../story/story.ts";
+import { deedsOf, story, type Moment } from "../story/story.ts";
 
 export type AuditRecord = { readonly at: number; readonly name: string; readonly about: JsonObject };
 
@@ -44,8 +44,8 @@ export function* recordsOf(moment: Moment): Generator<Told> {
 /** What the newest event says of the visit it belongs to. */
 function* happened(moment: Moment, event: Extract<Event, AtVisit>): Generator<Told> {
   const lane = laneIn(moment.before, event);
-  if (lane === undefined || lane.stage === null) return;
-  const at = { stageExecutionId: executionId(moment.before, lane), attempt: lane.stage.tries.length };
+  if (lane === undefined || lane.life === null) return;
+  const at = { stageExecutionId: executionId(moment.before.run, lane), attempt: lane.life.tries.length };
   switch (event.type) {
     case "step.answered": {
       if (event.reply.kind !== "unaskable") return;
@@ -78,22 +78,22 @@ function* done(moment: Moment, deed: Deed): Generator<Told> {
   switch (deed.kind) {
     case "sent-back": {
       const now = laneIn(after, deed);
-      if (now === undefined || now.stage === null || now.command.type !== "ask") return;
+      if (now === undefined || now.life === null || now.command.type !== "ask") return;
       const at = atOf(before, deed);
       const { why, errors, calls } = deed;
       if (why === "silent") yield ["StageSteered", at];
       if (why === "batch") yield ["StageBatchRejected", { ...at, calls }];
-      const isSame = now.stage.tries.length === at.attempt;
+      const isSame = now.life.tries.length === at.attempt;
       if (why === "misfit" && calls > 0 && isSame)
         yield ["StageParseError", { ...at, parseError: errors.join("; ") }];
       return;
     }
     case "called":
-      if (laneIn(before, deed)?.stage != null)
+      if (laneIn(before, deed)?.life != null)
         for (const result of deed.results) yield* invocation(deed.calls, result, atOf(before, deed));
       return;
     case "checked":
-      if (laneIn(before, deed)?.stage != null)
+      if (laneIn(before, deed)?.life != null)
         for (const { name, ok, summary } of deed.results)
           yield ["StageCheck", { ...atOf(before, deed), check: name, ok, summary }];
       return;
@@ -182,7 +182,7 @@ function* phase(moment: Moment, deed: PhaseDeed, left: Phase): Generator<Told> {
   if (left === "assert")
     for (const { step, visit, attempt, verdict, reason, capHit } of deedsOf(moment, "judged")) {
       if (step !== deed.step || visit !== deed.visit) continue;
-      const stageExecutionId = executionId(before, deed);
+      const stageExecutionId = executionId(before.run, deed);
       const parsed = settles && { parsed: own(after.handoff, step)?.parsed !== undefined };
       yield ["StageAssertOutcome", { stageExecutionId, attempt, verdict, reason, capHit, ...parsed }];
     }
@@ -195,8 +195,8 @@ function* phase(moment: Moment, deed: PhaseDeed, left: Phase): Generator<Told> {
 function* settled(moment: Moment, led: Led): Generator<Told> {
   const { before, after, entry } = moment;
   const lane = laneIn(before, led);
-  if (lane === undefined || lane.stage === null) return;
-  const about = aboutOf(before, { ...led, attempt: lane.stage.tries.length });
+  if (lane === undefined || lane.life === null) return;
+  const about = aboutOf(before, { ...led, attempt: lane.life.tries.length });
   const { stageExecutionId = "" } = about;
   const result = own(after.handoff, led.step);
   const isOwn = result !== undefined && own(result, "stageExecutionId") === stageExecutionId;
@@ -257,15 +257,15 @@ function kindOf({ fork }: State, { to }: Led): string {
 /** The visit, and the attempt at it that was under way before. */
 function atOf(before: State, at: AtVisit): { readonly stageExecutionId: string; readonly attempt: number } {
   return {
-    stageExecutionId: executionId(before, at),
-    attempt: laneIn(before, at)?.stage?.tries.length ?? 1,
+    stageExecutionId: executionId(before.run, at),
+    attempt: laneIn(before, at)?.life?.tries.length ?? 1,
   };
 }
 
 function aboutOf({ run, fork }: State, at: AtVisit & { readonly attempt: number }): JsonObject {
   const about: { [key: string]: Json } = {
     stageId: at.step,
-    stageExecutionId: executionId({ run }, at),
+    stageExecutionId: executionId(run, at),
     attempt: at.attempt,
   };
   if (fork !== null) about.parentCompoundTurnId = compoundTurn(run, fork);

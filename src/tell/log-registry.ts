@@ -1,19 +1,19 @@
 /** The log of registry flows: lines that begin with the words by which such logs are searched. */
-import type { AtVisit } from "../flow/deed.ts";
+import { laneIn, type AtVisit } from "../flow/deed.ts";
 import {
   judgedIn,
   type CallResult,
   type CheckResult,
   type Event,
-  type Judged,
+  type JudgedCall,
   type Led,
   type Reply,
-  type Say,
 } from "../flow/event.ts";
+import type { Say } from "../flow/command.ts";
 import type { Flow, Step, StepKind } from "../flow/flow.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { editionOf } from "../prompts/compose.ts";
-import { begunIn, deedsOf, laneIn, type Moment } from "../story/story.ts";
+import { begunIn, deedsOf, type Moment } from "../story/story.ts";
 import type { LogFacts } from "./log-line.ts";
 
 export function* registryLines(moment: Moment): Generator<LogFacts> {
@@ -84,7 +84,7 @@ function* read(moment: Moment, reply: Reply & { kind: "said" }, at: JsonObject):
   }
 }
 
-function judged({ name, denied }: Judged, at: JsonObject): LogFacts {
+function judged({ name, denied }: JudgedCall, at: JsonObject): LogFacts {
   return denied === undefined
     ? ["debug", `[ToolPolicy] Allowed ${name}`, { ...at, tool: name }]
     : ["warn", `[ToolPolicy] Denied ${name}: ${denied}`, { ...at, tool: name }];

@@ -2,11 +2,12 @@
  * The log of a run: what each entry of its journal has to say, line by line. Pure, so that the same journal always
  * gives the same log, whether it is written while the run goes on or read afterwards.
  */
+import { laneIn } from "../flow/deed.ts";
 import { recordsOf } from "./audit.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { EffectEvent, Event, Reply } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
-import { begunIn, deedsOf, laneIn, type Moment } from "../story/story.ts";
+import { begunIn, deedsOf, type Moment } from "../story/story.ts";
 import { own, type JsonObject } from "../flow/json.ts";
 import { eventWords } from "./event-words.ts";
 import { toLine, type Level, type LogLine, type LogFacts } from "./log-line.ts";

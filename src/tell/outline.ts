@@ -1,18 +1,18 @@
 /** A flow as a drawing sees it: its steps, every way between them, and what `check` found about each. */
 import type { Flow, Label, Move, Step, StepId, StepKind } from "../flow/flow.ts";
 import type { Problem } from "../flow/problem.ts";
-import { backTargets, branchesOf, type Branch } from "../flow/branches.ts";
+import { backTargets, branchesOf, isForking, type Branch } from "../flow/branches.ts";
 import { survey } from "./outline-survey.ts";
 
 export type Outline = {
   readonly agent: string;
   readonly title: string;
   readonly entry: StepId;
-  readonly nodes: readonly Node[];
+  readonly nodes: readonly OutlineNode[];
   readonly edges: readonly Edge[];
 };
 
-export type Node = {
+export type OutlineNode = {
   readonly id: StepId;
   readonly name: string;
   readonly kind: StepKind;
@@ -73,7 +73,7 @@ export function outlineOf(flow: Flow, problems: readonly Problem[] = []): Outlin
   ]);
   const { loops, reached, ranks } = survey(flow, edges);
   const found = Map.groupBy(problems, (problem) => problem.step);
-  const nodes = steps.map((step): Node => ({
+  const nodes = steps.map((step): OutlineNode => ({
     id: step.id,
     name: step.name,
     kind: step.kind,
@@ -95,7 +95,7 @@ export function outlineOf(flow: Flow, problems: readonly Problem[] = []): Outlin
   };
 }
 
-function routedBy({ decide, aside, guard }: Step): Node["routedBy"] {
+function routedBy({ decide, aside, guard }: Step): OutlineNode["routedBy"] {
   if (decide.by === "field") return aside === undefined ? "model" : "check";
   return guard === undefined ? "runtime" : "check";
 }
@@ -158,10 +158,6 @@ function scenesOf(flow: Flow): ReadonlyMap<StepId, readonly Scene[]> {
 
 /** Far more forks than a stage can sensibly belong to: a drawing of a broken flow ends too. */
 const MOST_SCENES = 64;
-
-function isForking({ edges }: Step): boolean {
-  return Object.values(edges).some((edge) => [...branchesOf(edge)].some(({ move }) => move.kind === "fork"));
-}
 
 function isSameScene(a: Scene, b: Scene): boolean {
   if (a.kind !== "beside" || b.kind !== "beside") return a.kind === b.kind;

@@ -2,11 +2,11 @@
 import type { Lane } from "../engine/decide/state.ts";
 import type { CallResult, Reply, Usage } from "../flow/event.ts";
 import type { Step } from "../flow/flow.ts";
-import type { Attributes, Span } from "../flow/span.ts";
+import type { Attributes, TraceSpan } from "../flow/span.ts";
 import { deedsOf, type Moment } from "../story/story.ts";
 import { answerOf, requestOf, type Said } from "./transcript.ts";
 
-type Part = Pick<Span, "name" | "kind" | "attributes" | "failed">;
+type Part = Pick<TraceSpan, "name" | "kind" | "attributes" | "failed">;
 
 /** Where it happened. `isTelling`: what was said is wanted as well. */
 export type SpanPlace = {

@@ -2,20 +2,20 @@
  * A run as spans: the run, its visits, and in them responses of the model, tool calls, checks and hooks. Attributes follow
  * the GenAI conventions where there are any; what was said is in them only if asked for.
  */
+import { laneIn, type AtVisit } from "../flow/deed.ts";
 import type { Lane, State } from "../engine/decide/state.ts";
-import type { AtVisit } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
-import type { Attributes, Span } from "../flow/span.ts";
-import { laneIn, type Moment } from "../story/story.ts";
+import type { Attributes, TraceSpan } from "../flow/span.ts";
+import type { Moment } from "../story/story.ts";
 import { clipped, spanParts, tokensOf } from "./span-parts.ts";
 
 export type Spans = {
   readonly recall: (moment: Moment) => void;
-  readonly hear: (moment: Moment) => readonly Span[];
+  readonly hear: (moment: Moment) => readonly TraceSpan[];
   /** Those that are still open. */
-  readonly close: () => readonly Span[];
+  readonly close: () => readonly TraceSpan[];
 };
 
 /** A visit in progress: when it was begun, and when what it is at was begun. */
@@ -50,7 +50,7 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
     newest = { at, state: after };
   };
 
-  const visitSpan = (lane: Lane, end: number, more: Attributes, failed: boolean): readonly Span[] => {
+  const visitSpan = (lane: Lane, end: number, more: Attributes, failed: boolean): readonly TraceSpan[] => {
     const { step, visit } = lane;
     const begun = open.get(nameOf(lane));
     open.delete(nameOf(lane));
@@ -62,7 +62,7 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
   };
 
   /** What happened within a visit. */
-  const inner = (moment: Moment, end: number): readonly Span[] => {
+  const inner = (moment: Moment, end: number): readonly TraceSpan[] => {
     const { event, seq } = moment.entry;
     const step = "visit" in event ? own(moment.flow.steps, event.step) : undefined;
     const lane = "visit" in event ? laneIn(moment.before, event) : undefined;
@@ -79,7 +79,7 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
   };
 
   /** Visits that the entry ended, and the run, if it did that. */
-  const outer = ({ entry: { led, event }, before, after }: Moment, at: number): readonly Span[] => {
+  const outer = ({ entry: { led, event }, before, after }: Moment, at: number): readonly TraceSpan[] => {
     const left = before.lanes.filter((lane) => laneIn(after, lane) === undefined);
     const visits = left.flatMap((lane) => {
       if (led?.step !== lane.step || led.visit !== lane.visit) return visitSpan(lane, at, {}, false);
@@ -94,7 +94,7 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
     return event.type === "run.ended" ? [...visits, ...runSpan(at, after)] : visits;
   };
 
-  const runSpan = (end: number, { verdict, iterations, usage }: State): readonly Span[] => {
+  const runSpan = (end: number, { verdict, iterations, usage }: State): readonly TraceSpan[] => {
     if (root === null) return [];
     const attributes: Attributes = {
       "gen_ai.operation.name": "invoke_agent",

@@ -1,5 +1,5 @@
 /** The conversations of a run as they were: everything that was said to a model and by it, worked out from the journal. */
-import { contextOf } from "../engine/decide/attempt.ts";
+import { laneContext } from "../engine/decide/attempt.ts";
 import type { Lane, State } from "../engine/decide/state.ts";
 import { sayAll } from "../engine/drive/talk.ts";
 import type { Call, CallResult, Entry, Reply } from "../flow/event.ts";
@@ -80,8 +80,9 @@ export function requestOf(
   const said = sayAll(flow, state, step, lane.say, { compose: composer });
   const messages: readonly Said[] =
     said.kind === "messages" ? said.messages : [{ role: "error", text: said.why }];
-  if (step.stage === undefined) return { system: composer.system(flow), messages };
-  const composed = composer.stage(step, contextOf(state, lane));
+  const ctx = laneContext(state, lane);
+  if (ctx === undefined) return { system: composer.system(flow), messages };
+  const composed = composer.ownSystem(step, ctx);
   return { system: composed.kind === "text" ? composed.text : "", messages };
 }
 

@@ -185,7 +185,7 @@ const TOOLBOX: Toolbox = {
         content: `${JSON.stringify(input.file_path)} holds 1`,
       })),
     ),
-  callInStage: () => Promise.reject(new Error("there is no stage here")),
+  callGranted: () => Promise.reject(new Error("there is no stage here")),
 };
 
 /** A request as the engine makes it, for a step `s`. */

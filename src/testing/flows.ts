@@ -7,7 +7,7 @@ import type {
   Label,
   Move,
   Prompt,
-  Stage,
+  Lifecycle,
   Step,
   StepGuard,
   StepId,
@@ -51,7 +51,7 @@ export function sketchFlow(
     title: "Sketch",
     description: "",
     parameters: [],
-    system: text("You are {uv-agent_name}."),
+    system: sketchPrompt("You are {uv-agent_name}."),
     entry,
     steps: Object.fromEntries(Object.entries(steps).map(([id, sketch]) => [id, toStep(id, sketch)])),
     checks: {},
@@ -79,7 +79,7 @@ export function sketchCheck(name: string, command: string): CommandCheck {
   };
 }
 
-export function text(content: string, variables: readonly string[] = []): Prompt {
+export function sketchPrompt(content: string, variables: readonly string[] = []): Prompt {
   return { file: "inline.md", text: content, tried: [], variables };
 }
 
@@ -110,7 +110,7 @@ function toStep(id: StepId, sketch: StepSketch): Step {
     name: id,
     kind: sketch.kind ?? (id.startsWith("closure") ? "close" : "work"),
     by: { kind: "model" },
-    prompt: text(sketch.prompt ?? `Do ${id}.`, sketch.variables ?? []),
+    prompt: sketchPrompt(sketch.prompt ?? `Do ${id}.`, sketch.variables ?? []),
     transcript: sketch.transcript ?? "shared",
     model: "opus",
     tools: { allow: sketch.tools ?? ["*"], mode: "acceptEdits" },
@@ -192,7 +192,7 @@ export type StageSketch = {
   readonly attempts?: number;
   readonly turns?: number;
   readonly assert?: readonly string[];
-  readonly rules?: Partial<Stage>;
+  readonly rules?: Partial<Lifecycle>;
   readonly limits?: StepLimits;
 };
 
@@ -233,7 +233,7 @@ function toStage(id: StepId, sketch: StageSketch): Step {
     name: id,
     kind: "work",
     by: { kind: "model" },
-    prompt: { ...text(sketch.prompt ?? `Do ${id}.`), syntax: "stage" },
+    prompt: { ...sketchPrompt(sketch.prompt ?? `Do ${id}.`), syntax: "stage" },
     transcript: "fresh",
     model: "opus",
     tools: { allow: sketch.tools ?? [], mode: "acceptEdits" },

@@ -134,7 +134,7 @@ function inertPorts(waits: number[]): Omit<Ports, "backend" | "shell" | "watch">
       judge: () => null,
       call: (_step, calls) =>
         Promise.resolve(calls.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` }))),
-      callInStage: (_step, calls) =>
+      callGranted: (_step, calls) =>
         Promise.resolve({
           kind: "results",
           results: calls.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` })),

@@ -114,7 +114,7 @@ export function outsideFor(
         judge: () => null,
         ...(people?.wish !== undefined && { wish: people.wish }),
         call: (_step, batch) => Promise.resolve(call(batch)),
-        callInStage: (_step, batch) => Promise.resolve({ kind: "results", results: call(batch) }),
+        callGranted: (_step, batch) => Promise.resolve({ kind: "results", results: call(batch) }),
       },
       shell: {
         check: ({ name }) => {

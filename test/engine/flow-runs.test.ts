@@ -6,7 +6,13 @@ import { createScripted } from "../../src/backends/scripted/scripted.ts";
 import type { Backend, Message } from "../../src/engine/ports.ts";
 import type { CheckResult } from "../../src/flow/event.ts";
 import type { Flow, Move } from "../../src/flow/flow.ts";
-import { actionSchema, sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
+import {
+  actionSchema,
+  sketchCheck,
+  sketchFlow,
+  sketchMachine,
+  sketchPrompt,
+} from "../../src/testing/flows.ts";
 import { play, type Scenario } from "./played.ts";
 
 const say = (action: string, more: object = {}): ScriptReply => ({
@@ -30,7 +36,9 @@ const guarded = sketchFlow(
       edges: { closing: null, repeat: "closure.issue" },
       guard: {
         on: "closing",
-        checks: [{ check: "tests", edition: text("{{summary}} in {{#each files}}<{{this}}>{{/each}}") }],
+        checks: [
+          { check: "tests", edition: sketchPrompt("{{summary}} in {{#each files}}<{{this}}>{{/each}}") },
+        ],
         onFailure: "retry",
         maxFailures: 3,
         back: { kind: "caller" },
@@ -532,7 +540,7 @@ for (const row of rows) {
 
 test("what was odd about a check that passed is noted, whatever the other checks say", async () => {
   const { guard } = guarded.steps["closure.issue"]!;
-  const twice = { ...guard!, checks: [...guard!.checks, { check: "lint", edition: text("lint") }] };
+  const twice = { ...guard!, checks: [...guard!.checks, { check: "lint", edition: sketchPrompt("lint") }] };
   const flow = {
     ...guarded,
     checks: { ...guarded.checks, lint: sketchCheck("lint", "npm run lint") },

@@ -1,7 +1,13 @@
 /** Flows with a script each, one of every kind: what survives a crash is tried on them. */
 import type { Toolbox } from "../../src/engine/ports.ts";
 import type { ScriptReply } from "../../src/backends/scripted/script.ts";
-import { actionSchema, sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
+import {
+  actionSchema,
+  sketchCheck,
+  sketchFlow,
+  sketchMachine,
+  sketchPrompt,
+} from "../../src/testing/flows.ts";
 import type { Scenario } from "../../src/testing/scenario.ts";
 
 const say = (action: string, more: object = {}): ScriptReply => ({
@@ -14,7 +20,7 @@ const READER: Toolbox = {
   offer: () => [{ name: "Read", description: "", input: {} }],
   judge: () => null,
   call: () => Promise.reject(new Error("a stage calls as a stage")),
-  callInStage: (_step, batch) =>
+  callGranted: (_step, batch) =>
     Promise.resolve({
       kind: "results",
       results: batch.map(({ id, name }) => ({ id, name, ok: true, content: `${name} done` })),
@@ -63,8 +69,8 @@ export const scenarios: { readonly [name: string]: Scenario } = {
           guard: {
             on: "closing",
             checks: [
-              { check: "one", edition: text("one failed: {{summary}}") },
-              { check: "two", edition: text("two failed") },
+              { check: "one", edition: sketchPrompt("one failed: {{summary}}") },
+              { check: "two", edition: sketchPrompt("two failed") },
             ],
             onFailure: "retry",
             maxFailures: 5,
@@ -143,7 +149,7 @@ export const scenarios: { readonly [name: string]: Scenario } = {
         },
         checks: { one: sketchCheck("one", "true") },
         stopGuard: {
-          checks: [{ check: "one", edition: text("one failed") }],
+          checks: [{ check: "one", edition: sketchPrompt("one failed") }],
           onFailure: "retry",
           maxFailures: 3,
           back: { kind: "onward" },

@@ -61,7 +61,7 @@ test("what was allowed and denied within a query is recorded with it, also when 
     offer: () => [],
     judge: (_step, { name }) => (name === "Bash" ? "not this one" : null),
     call: () => Promise.resolve([]),
-    callInStage: () => Promise.resolve({ kind: "results", results: [] }),
+    callGranted: () => Promise.resolve({ kind: "results", results: [] }),
   };
   const { entries, state } = await play({ flow, model: backend, ports: { toolbox } });
   const own = [{ name: "Read" }, { name: "Bash", denied: "not this one" }];

@@ -11,7 +11,7 @@ import { composer } from "../../src/prompts/compose.ts";
 import { findPrompt } from "../../src/prompts/find.ts";
 import { renderRetry } from "../../src/prompts/retry.ts";
 import { createFiles } from "../../src/run/world/files.ts";
-import { sketchFlow, text } from "../../src/testing/flows.ts";
+import { sketchFlow, sketchPrompt } from "../../src/testing/flows.ts";
 import { projectWith } from "../run/project.ts";
 import { filesOf, TOOLS, tree } from "../load/world.ts";
 
@@ -360,7 +360,7 @@ const prompted = sketchFlow(
       free: true,
     },
   },
-  { sections: { section_a: text("[{uv-value}]") } },
+  { sections: { section_a: sketchPrompt("[{uv-value}]") } },
 );
 
 test(`${VALUES.length} hostile values come out as they went in, by every channel`, () => {
@@ -398,7 +398,7 @@ test(`${VALUES.length} hostile values come out as they went in, by every channel
 test("hostile values stay values in failure prompts, system prompts and lenient ones", () => {
   const lenient = {
     ...prompted.steps["initial.a"]!,
-    prompt: { ...text("{value} {{value}} {uv-value}"), syntax: "lenient" as const },
+    prompt: { ...sketchPrompt("{value} {{value}} {uv-value}"), syntax: "lenient" as const },
   };
   const scene = { input: "", iterations: 1, visits: {}, handoff: {}, last: null };
   for (const value of VALUES) {
@@ -424,7 +424,7 @@ test("hostile values stay values in failure prompts, system prompts and lenient 
 
 test("names that reach into objects have no value", () => {
   for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"]) {
-    const step = { ...prompted.steps["initial.a"]!, prompt: text(`{uv-${name}}`) };
+    const step = { ...prompted.steps["initial.a"]!, prompt: sketchPrompt(`{uv-${name}}`) };
     const scene = { args: {}, input: "", iterations: 1, visits: {}, handoff: {}, last: null };
     assert.equal(composer.say(prompted, step, { kind: "prompt" }, scene).kind, "unaskable", name);
   }

@@ -5,7 +5,7 @@ import type { Flow, Prompt, StopRule } from "../../src/flow/flow.ts";
 import type { Json, JsonObject } from "../../src/flow/json.ts";
 import type { Composed, Scene } from "../../src/flow/scene.ts";
 import { composer } from "../../src/prompts/compose.ts";
-import { sketchFlow, text } from "../../src/testing/flows.ts";
+import { sketchFlow, sketchPrompt } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
 
 const PARAMETER = {
@@ -206,7 +206,7 @@ test("the channels are asked in order: a parameter wins over all others", () => 
   const flow = {
     prompt: "{uv-plan} {uv-iteration} {uv-section_x}",
     constants: { plan: "constant" },
-    sections: { section_x: text("section") },
+    sections: { section_x: sketchPrompt("section") },
   };
   const args: { readonly [name: string]: Json } = { plan: "p", iteration: "i", section_x: "s" };
   const handoff = { "initial.b": { plan: "handed on" } };
@@ -215,7 +215,7 @@ test("the channels are asked in order: a parameter wins over all others", () => 
 });
 
 const section = (words: string): { readonly sections: { readonly [name: string]: Prompt } } => ({
-  sections: { section_context: text(words) },
+  sections: { section_context: sketchPrompt(words) },
 });
 
 test("a section is rendered with the values of the step, once, and is then a value", () => {

@@ -6,12 +6,12 @@ import type { State } from "../../src/engine/decide/state.ts";
 import type { Led } from "../../src/flow/event.ts";
 import type { Flow, StepGuard } from "../../src/flow/flow.ts";
 import type { JsonObject } from "../../src/flow/json.ts";
-import { sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
+import { sketchCheck, sketchFlow, sketchMachine, sketchPrompt } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
 
 const guard = (...names: readonly string[]): StepGuard => ({
   on: "closing",
-  checks: names.map((check) => ({ check, edition: text(check) })),
+  checks: names.map((check) => ({ check, edition: sketchPrompt(check) })),
   onFailure: "retry",
   maxFailures: 3,
   back: { kind: "caller" },

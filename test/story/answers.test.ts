@@ -1,7 +1,8 @@
 /** Which events can come of which command: every command with every event of a visit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Event, StepCommand } from "../../src/flow/event.ts";
+import type { Event } from "../../src/flow/event.ts";
+import type { StepCommand } from "../../src/flow/command.ts";
 import { answers } from "../../src/story/replay.ts";
 
 const EVENTS: { readonly [name: string]: object } = {

@@ -127,7 +127,7 @@ test("a call that is denied is proposed, denied and cancelled, and one that is a
     offer: () => [{ name: "Write", description: "", input: {} }],
     judge: () => null,
     call: () => Promise.reject(new Error("a stage calls as a stage")),
-    callInStage: (_step, batch) =>
+    callGranted: (_step, batch) =>
       Promise.resolve({
         kind: "results",
         results: batch.map(({ id, name, input }) =>

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Backend, TurnRequest, TurnResult } from "../../src/engine/ports.ts";
 import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
 import type { Flow, StepGuard, Move, Step, StopRule } from "../../src/flow/flow.ts";
-import { sketchCheck, sketchFlow, text, type StepSketch } from "../../src/testing/flows.ts";
+import { sketchCheck, sketchFlow, sketchPrompt, type StepSketch } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
 
 /** A flow of sketches; some steps become questions about others. */
@@ -24,7 +24,7 @@ function flowOf(
 }
 
 function guard(maxFailures: number, back: StepGuard["back"] = { kind: "caller" }): StepGuard {
-  const checks = [{ check: "proof", edition: text("Mend it.") }];
+  const checks = [{ check: "proof", edition: sketchPrompt("Mend it.") }];
   return { on: "closing", checks, onFailure: "retry", maxFailures, back };
 }
 

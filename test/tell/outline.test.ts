@@ -3,12 +3,12 @@ import { test } from "node:test";
 import type { Flow, StepGuard, Move } from "../../src/flow/flow.ts";
 import { outlineOf, type Edge } from "../../src/tell/outline.ts";
 import type { Problem } from "../../src/flow/problem.ts";
-import { sketchCheck, sketchFlow, sketchMachine, text } from "../../src/testing/flows.ts";
+import { sketchCheck, sketchFlow, sketchMachine, sketchPrompt } from "../../src/testing/flows.ts";
 
 const goto = (step: string): Move => ({ kind: "goto", step });
 const guard: StepGuard = {
   on: "closing",
-  checks: [{ check: "proof", edition: text("Mend it.") }],
+  checks: [{ check: "proof", edition: sketchPrompt("Mend it.") }],
   onFailure: "retry",
   maxFailures: 3,
   back: { kind: "caller" },

@@ -3,7 +3,7 @@ import type { ToolSpec } from "../../engine/ports.ts";
 import type { Fault } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
 import { shown } from "../../flow/text/harmless.ts";
-import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../../flow/json.ts";
 import { isServerName, MCP_PREFIX, serverNamed, toolNameOf } from "../../flow/mcp.ts";
 import { commandIn } from "./acp-command.ts";
 import { globsIn, hasOnlyTerms, placesIn } from "./acp-places.ts";
@@ -292,7 +292,7 @@ function toolOfServer(server: string, tool: string, said: Json | undefined): Too
 function geminiTool(call: JsonObject): Tool {
   const name = isUnspecific(call.kind) ? geminiName(textIn(call.toolCallId)) : "";
   if (!name.startsWith("mcp_")) return untold(call);
-  const input = parsed(textIn(memberAt(listIn(call.content)[0], "content", "text")));
+  const input = parseJsonObject(textIn(memberAt(listIn(call.content)[0], "content", "text"))) ?? {};
   const spellings = (known: string) => [`mcp_${joined(known)}`];
   return { name: name.startsWith(MCP_PREFIX) ? JSON.stringify(name) : name, input, by: "server", spellings };
 }
@@ -305,15 +305,6 @@ function geminiName(id: string): string {
 }
 
 const LONGEST_ID = 400;
-
-function parsed(text: string): JsonObject {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
-}
 
 /** `allow_once` or nothing: an agent that was answered "always" would not ask again. */
 export function choose(options: Json | undefined, allow: boolean): JsonObject {

@@ -8,7 +8,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Usage 
 import type { Backend, TurnRequest, TurnResult } from "../../engine/ports.ts";
 import type { Answerer, Call, Fault, Usage } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
-import { isObject, own, type Json } from "../../flow/json.ts";
+import { isObject, own, parseJson, type Json } from "../../flow/json.ts";
 import type { Proxy } from "./connection.ts";
 import { errorEvent, modelFault, notInFormat, toFault } from "./faults.ts";
 import { brokenOff, hearResponse, heardWhole, readCalls, type ResponseHeard } from "./response.ts";
@@ -131,7 +131,7 @@ export async function createAiSdk(targets: Models, options: AiSdkOptions = {}): 
     call: LanguageModelV4CallOptions,
     exchange: Exchange,
   ): Promise<ResponseHeard> {
-    const value = jsonIn(document);
+    const value = parseJson(document.trim());
     if (readBody(document).isPage || (value !== undefined && reportsError(value)))
       return { kind: "trouble", error: { responseBody: document } };
     if (value === undefined) return { kind: "trouble", error: { message: notInFormat(document) } };
@@ -230,14 +230,6 @@ type JsonMark = { cacheControl: { type: "ephemeral" } };
 function wantsFormat({ output, tools }: TurnRequest, provider: ProviderId): boolean {
   const isSure = provider !== "openai-compatible" && provider !== "ollama";
   return isSure && output?.channel.kind === "output" && tools.length === 0;
-}
-
-function jsonIn(text: string): Json | undefined {
-  try {
-    return JSON.parse(text.trim()) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 /** OpenAI refuses a request with more of them, after the conversation was sent. */

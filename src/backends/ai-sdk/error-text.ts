@@ -1,5 +1,5 @@
 /** What a service says when it refuses: read from whatever shape its answer has, as plain words and names. */
-import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, parseJson, type Json, type JsonObject } from "../../flow/json.ts";
 
 export type ErrorWords = {
   /** Its own words; null: it gave none. */
@@ -20,7 +20,7 @@ export function readBody(body: string): ErrorWords {
   if (text === "") return NOTHING;
   if (PAGE.test(withoutPreamble(text.slice(0, LONGEST_PREAMBLE))))
     return { words: pageWords(text), names: [], isPage: true };
-  const value = parsed(text) ?? lastEvent(text);
+  const value = parseJson(text) ?? lastEvent(text);
   return value === undefined ? { words: text, names: [] } : readValue(value);
 }
 
@@ -75,17 +75,9 @@ function pageWords(page: string): string {
   return `the answer is an HTML page${title ? ` ("${title}")` : ""}, probably a login or proxy page`;
 }
 
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Some report an error as an event of the stream that they were asked for. */
 function lastEvent(text: string): Json | undefined {
-  const data = [...text.matchAll(/^data: ?(\{.*)$/gm)].map((match) => parsed(match[1]!));
+  const data = [...text.matchAll(/^data: ?(\{.*)$/gm)].map((match) => parseJson(match[1]!));
   return data.findLast((value) => value !== undefined);
 }
 
@@ -126,7 +118,7 @@ const PLAIN = [
 
 /** A text may hold JSON once more: gateways pass on what they got. */
 function inner(text: string, depth: number): string {
-  const value = /^\s*[[{]/.test(text) ? parsed(text) : undefined;
+  const value = /^\s*[[{]/.test(text) ? parseJson(text) : undefined;
   return (value === undefined ? "" : wordsIn(value, depth + 1)) || text.trim();
 }
 

@@ -7,7 +7,7 @@ import type {
 } from "@ai-sdk/provider";
 import type { TurnRequest } from "../../engine/ports.ts";
 import type { Call, Fault } from "../../flow/event.ts";
-import { isObject, type JsonObject } from "../../flow/json.ts";
+import { parseJsonObject, type JsonObject } from "../../flow/json.ts";
 import { modelFault } from "./faults.ts";
 import type { Keepsake } from "./prompt.ts";
 import type { ModelTarget } from "./providers.ts";
@@ -167,11 +167,5 @@ export function readCalls(
 }
 
 function readInput(text: string): JsonObject | null {
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  return text.trim() === "" ? {} : parseJsonObject(text);
 }

@@ -8,7 +8,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Backend, RunRequest, TurnResult } from "../../engine/ports.ts";
-import type { Fault, Judged } from "../../flow/event.ts";
+import type { Fault, JudgedCall } from "../../flow/event.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
 import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
@@ -116,7 +116,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
       if (silent) abort();
       else patience.refresh();
     }, silenceMs);
-    const judged: Judged[] = [];
+    const judged: JudgedCall[] = [];
     const refused = (name: string, why: string) => void judged.push({ name, denied: why });
     let heard = NOTHING;
     let thrown: string | null = null;

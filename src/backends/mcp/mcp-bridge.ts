@@ -6,7 +6,7 @@ import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { ToolSpec } from "../../engine/ports.ts";
-import type { Json } from "../../flow/json.ts";
+import { parseJson } from "../../flow/json.ts";
 import { serverNamed, toolNameOf } from "../../flow/mcp.ts";
 import { replyTo, type Served } from "./mcp-serve.ts";
 
@@ -64,7 +64,7 @@ line.pipe(process.stdout);
 function serve(line: Socket, tools: readonly ToolSpec[], call: () => BridgedCall): void {
   let served: Served | null = null;
   const hear = async (text: string, to: Served) => {
-    const reply = await replyTo(parse(text), to);
+    const reply = await replyTo(parseJson(text) ?? null, to);
     if (reply !== null && line.writable) line.write(`${JSON.stringify(reply)}\n`);
   };
   createInterface({ input: line }).on("line", (text) => {
@@ -82,12 +82,4 @@ function servedBy(server: string, tools: readonly ToolSpec[], call: () => Bridge
     ),
     call: (name, input) => call()(prefix + name, input),
   };
-}
-
-function parse(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return null;
-  }
 }

@@ -4,14 +4,13 @@
  * A tool must be listed in the step's `allowedTools`, be meant for steps of its kind, and be within reach of the step's
  * `permissionMode`; a Bash command must besides not write to GitHub behind the flow's back.
  */
+import type { ToolCall } from "../../engine/ports.ts";
 import type { Step } from "../../flow/flow.ts";
-import { own, type JsonObject } from "../../flow/json.ts";
+import { own } from "../../flow/json.ts";
 import type { PermissionMode } from "../../flow/settings.ts";
 import { evaluates } from "./builtins.ts";
 import { matchesCommand, simpleCommands, writesToGitHub } from "./commands.ts";
 import { matchesWildcard } from "./glob.ts";
-
-export type ToolCall = { readonly name: string; readonly input: JsonObject };
 
 export type Judgement =
   | { readonly allow: true }
@@ -28,7 +27,7 @@ export function judge(
   step: Step,
   call: ToolCall,
   batch: readonly string[] | null,
-  readers: ReadonlySet<string> = NOBODY,
+  readers: ReadonlySet<string> = NO_READERS,
 ): Judgement {
   const completion = completionTool(step);
   if (completion !== null && batch !== null && batch.length > 1 && batch.includes(completion)) {
@@ -46,13 +45,13 @@ export function judge(
   return refuseCommand(step, call) ?? refused ?? ALLOWED;
 }
 
-/** Whether some call of this tool could pass, where nobody is asked: what is never allowed need not be offered. */
-export function mayOffer(step: Step, name: string, readers: ReadonlySet<string> = NOBODY): boolean {
+/** Whether some call of this tool could pass, where no one is asked: what is never allowed need not be offered. */
+export function mayOffer(step: Step, name: string, readers: ReadonlySet<string> = NO_READERS): boolean {
   return refuseTool(step, name, readers) === null;
 }
 
 /** The same where a person can be asked. */
-export function mayOfferAsking(step: Step, name: string, readers: ReadonlySet<string> = NOBODY): boolean {
+export function mayOfferAsking(step: Step, name: string, readers: ReadonlySet<string> = NO_READERS): boolean {
   const refused = refuseTool(step, name, readers);
   return refused === null || asks(refused);
 }
@@ -108,7 +107,7 @@ const WITHIN: { readonly [mode in PermissionMode]: readonly ToolReach[] } = {
 };
 
 const ALLOWED: Judgement = { allow: true };
-const NOBODY: ReadonlySet<string> = new Set();
+const NO_READERS: ReadonlySet<string> = new Set();
 
 /** How a person who wrote the flow knows the rule. */
 const RULE_NAMES: { readonly [rule in GateRule]: string } = {

@@ -3,11 +3,12 @@
  * is bound to the stage execution, the try, the call and its arguments, and is used up by that call.
  */
 import { createHash } from "node:crypto";
-import type { Approved, Hooks, Person, StageCall, Toolbox, Wish } from "../../engine/ports.ts";
+import type { Approved, Hooks, Person, GrantScope, Toolbox, Wish } from "../../engine/ports.ts";
 import type { Call, CallResult, Grant, Ruling, Teller } from "../../flow/event.ts";
 import { callShown } from "../../flow/text/call-shown.ts";
 import type { Step } from "../../flow/flow.ts";
-import { canonicalJson, isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { canonicalJson, isObject, own, type Json } from "../../flow/json.ts";
+import { executionId, hookHost } from "../../flow/lifecycle.ts";
 import { GRANT_CHOICES, rulingOn } from "../../flow/question.ts";
 import { visibleInLine } from "../../flow/text/visible.ts";
 
@@ -19,10 +20,10 @@ export type Granting = {
 };
 
 /** First every approval, one after the other; then the calls. */
-export function createStageCalls(
+export function createGrantedCalls(
   toolbox: Pick<Toolbox, "offer" | "call">,
   granting: Granting,
-): Toolbox["callInStage"] {
+): Toolbox["callGranted"] {
   return async (step, batch, about, signal) => {
     const { approved = NOTHING } = about;
     const decided: Decision[] = [];
@@ -80,7 +81,7 @@ async function decideOn(
   toolbox: Pick<Toolbox, "offer">,
   step: Step,
   call: Call,
-  about: StageCall,
+  about: GrantScope,
   granting: Granting,
   before: Ruling | undefined,
   signal: AbortSignal,
@@ -88,7 +89,7 @@ async function decideOn(
   // A tool that is listed in part, as `Bash(git status)`, is listed: which commands it may run is for the gate to say.
   const listed = new Set(step.tools.allow.map((pattern) => pattern.split("(", 1)[0]!.trim()));
   const isListed = listed.has("*") || listed.has(call.name);
-  // A tool that nobody has is answered by the toolbox itself, which says which ones there are.
+  // A tool that does not exist is answered by the toolbox itself, which says which ones there are.
   const exists = toolbox.offer({ ...step, tools: EVERYTHING }).some(({ name }) => name === call.name);
   if (!exists) return { kind: "listed" };
   const decision: Decision = isListed
@@ -106,13 +107,17 @@ const EVERYTHING = { allow: ["*"], mode: "bypassPermissions" } as const;
 async function guardAgainst(
   step: Step,
   call: Call,
-  about: StageCall,
+  about: GrantScope,
   { hooks, cwd }: Granting,
   signal: AbortSignal,
 ): Promise<Decision | null> {
   if (hooks === undefined) return null;
-  const proposal = { ...tupleOf(call, about), input: call.input };
-  const said = await hooks.call(["guard"], [proposal, hostOf(step, about, cwd)], signal);
+  const proposal = { ...tupleOf(step, call, about), input: call.input };
+  const said = await hooks.call(
+    ["guard"],
+    [proposal, hookHost(about.run, { step: step.id, visit: about.visit }, cwd)],
+    signal,
+  );
   if (said.kind === "absent") return null;
   const refused = said.kind === "threw" ? `it failed: ${said.message}` : refusal(said.value);
   if (refused === null) return null;
@@ -126,15 +131,19 @@ async function guardAgainst(
 async function askFor(
   step: Step,
   call: Call,
-  about: StageCall,
+  about: GrantScope,
   { hooks, person, cwd }: Granting,
   signal: AbortSignal,
 ): Promise<Decision> {
-  const tuple = tupleOf(call, about);
+  const tuple = tupleOf(step, call, about);
   const by = (teller: Teller, answer: string | null, who: string) =>
     decisionFor({ by: teller, answer, who, step, call });
   if (hooks !== undefined) {
-    const said = await hooks.call(["grantStageTool"], [tuple, hostOf(step, about, cwd)], signal);
+    const said = await hooks.call(
+      ["grantStageTool"],
+      [tuple, hookHost(about.run, { step: step.id, visit: about.visit }, cwd)],
+      signal,
+    );
     if (said.kind === "threw") return by("hook", "deny", `grantStageTool failed: ${said.message}`);
     const decision = said.kind === "gave" ? decisionOf(said.value) : undefined;
     if (decision === "approve") return by("hook", "allow", "");
@@ -167,7 +176,7 @@ export const WHO: { readonly [by in Teller]: string } = {
   headless: "nobody is there to allow it",
 };
 
-/** Of whom a grant is told to be. */
+/** Who is recorded as the source of a grant. */
 export function grantBy(by: Teller): Grant["by"] {
   if (by === "hook" || by === "setting") return by;
   return by === "expired" || by === "headless" ? "nobody" : "person";
@@ -191,12 +200,9 @@ export function argsDigest({ input }: Pick<Call, "input">): string {
   return createHash("sha256").update(canonicalJson(input)).digest("hex");
 }
 
-function tupleOf({ id, name, input }: Call, { stageExecutionId, attempt }: StageCall) {
+function tupleOf({ id: step }: Step, { id, name, input }: Call, { run, visit, attempt }: GrantScope) {
+  const stageExecutionId = executionId(run, { step, visit });
   return { stageExecutionId, attempt, proposalId: id, tool: name, argsDigest: argsDigest({ input }) };
-}
-
-function hostOf({ id }: Step, { run, stageExecutionId }: StageCall, cwd: string): JsonObject {
-  return { cwd, workflowRunId: run, stageExecutionId, stage: id };
 }
 
 /** `"approve"`, or `{ decision: "approve" }`. */

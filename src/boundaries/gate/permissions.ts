@@ -1,15 +1,15 @@
 /**
  * What people are asked about tool calls: those that the step's mode wants to have approved, and questions of the model
- * itself. Whatever another rule of the gate forbids is nobody's to allow.
+ * itself. No one can allow what another rule of the gate forbids.
  */
-import type { Approved, Person, Wish } from "../../engine/ports.ts";
+import type { Approved, Person, ToolCall, Wish } from "../../engine/ports.ts";
 import type { Call, Teller } from "../../flow/event.ts";
 import type { Step } from "../../flow/flow.ts";
 import { callShown } from "../../flow/text/call-shown.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { PERMISSION_CHOICES, rulingOn } from "../../flow/question.ts";
 import { visibleInLine } from "../../flow/text/visible.ts";
-import { patternOf, type Judgement, type ToolCall } from "./gate.ts";
+import { patternOf, type Judgement } from "./gate.ts";
 
 /** Who may be asked about tool calls. */
 export type Permitting = {

@@ -1,5 +1,5 @@
 /** Which values of an environment are secrets: recognised by variable names and by the form of the values. */
-import { REFERENCE } from "../../flow/mcp.ts";
+import { ENV_REFERENCE } from "../../flow/mcp.ts";
 import { SHORTEST } from "./secret-forms.ts";
 
 type Variables = { readonly [name: string]: string | undefined };
@@ -28,7 +28,7 @@ export function secretValues(names: Iterable<string>, env: Variables): readonly 
 export function secretsInHeaders(headers: Variables): readonly string[] {
   return Object.entries(headers).flatMap(([name, value = ""]) => {
     if (ABOUT_REQUEST.test(name)) return [];
-    const parts = value.replaceAll(REFERENCE, "\n").split("\n");
+    const parts = value.replaceAll(ENV_REFERENCE, "\n").split("\n");
     return parts.flatMap(secretsInHeader).filter((one) => one.length >= SHORTEST && !isOrdinary(one));
   });
 }

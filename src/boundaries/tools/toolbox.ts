@@ -1,5 +1,11 @@
 /** The tools of a run. Each call passes the gate first; whatever happens, it gets exactly one result. */
-import { RunnerError, type Approved, type Toolbox, type ToolSpec } from "../../engine/ports.ts";
+import {
+  RunnerError,
+  type Approved,
+  type Toolbox,
+  type ToolCall,
+  type ToolSpec,
+} from "../../engine/ports.ts";
 import type { Call, CallResult, Grant } from "../../flow/event.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
@@ -7,8 +13,8 @@ import { rulingOn } from "../../flow/question.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
-import { argsDigest, createStageCalls, grantBy, WHO, type Granting } from "../gate/grants.ts";
-import { judge, mayOffer, mayOfferAsking, reachOf, type GateRule, type ToolCall } from "../gate/gate.ts";
+import { argsDigest, createGrantedCalls, grantBy, WHO, type Granting } from "../gate/grants.ts";
+import { judge, mayOffer, mayOfferAsking, reachOf, type GateRule } from "../gate/gate.ts";
 import { createGround, type Ground, type Guarded } from "../gate/paths.ts";
 import { permissionFor, permissionWish, userWish, type Permission } from "../gate/permissions.ts";
 import { searchTools, wanders } from "./search.ts";
@@ -16,7 +22,7 @@ import { talkTools } from "./talk.ts";
 import { clipOutput, inputFault, type ToolOutcome, type Tool, type ToolSurroundings } from "./tool.ts";
 
 export type ToolboxOptions = Omit<ToolSurroundings, "ground" | "call"> & {
-  /** Who may grant a stage what its list does not have, and approve what a mode asks about; nobody, unless said. */
+  /** Who may grant a stage what its list does not have, and approve what a mode asks about; no one by default. */
   readonly granting?: Omit<Granting, "cwd">;
   /** AskUserQuestion goes to a person, where there is one. */
   readonly asksUser?: boolean;
@@ -37,7 +43,7 @@ export type ServedTool = {
 };
 
 export function createToolbox(options: ToolboxOptions): Toolbox {
-  const { protect, guarded, granting = NOBODY, asksUser = false, served = [], ...more } = options;
+  const { protect, guarded, granting = NO_ONE, asksUser = false, served = [], ...more } = options;
   const ground = createGround(more.cwd, protect, guarded);
   const world = { ...more, ground };
   const permitting = { person: granting.person, asksUser };
@@ -76,7 +82,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     },
     call,
     ...(served.length > 0 && { served: served.map(({ spec }) => spec) }),
-    callInStage: createStageCalls({ offer, call }, { ...granting, cwd: more.cwd }),
+    callGranted: createGrantedCalls({ offer, call }, { ...granting, cwd: more.cwd }),
   };
 
   function withServed(): Toolbox["offer"] {
@@ -112,8 +118,8 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
       return granted(call, permission, await attempt(call.name, signal, () => other.run(call.input, signal)));
     if (tool === undefined) return toResult(call, notRegistered(call.name, offer(step)));
     const answer = call.name === "AskUserQuestion" ? rulingOn(approved.ruled, index)?.answer : undefined;
-    const told = answer == null ? world : { ...world, autoResponse: answer };
-    return granted(call, permission, await run(tool, call, told, signal));
+    const answering = answer == null ? world : { ...world, autoResponse: answer };
+    return granted(call, permission, await run(tool, call, answering, signal));
   }
 }
 
@@ -141,7 +147,7 @@ const NOT_SERVED = byName([]);
 
 const NOTHING: Approved = { ruled: [], allowed: [] };
 
-const NOBODY: Omit<Granting, "cwd"> = { person: { isReachable: false, absent: "deny" } };
+const NO_ONE: Omit<Granting, "cwd"> = { person: { isReachable: false, absent: "deny" } };
 
 /** With who let it through, or did not, where a person had to be asked. */
 function granted(call: Call, permission: Permission, outcome: ToolOutcome): CallResult {
@@ -151,7 +157,7 @@ function granted(call: Call, permission: Permission, outcome: ToolOutcome): Call
   return { ...result, grant: { by: grantBy(permission.by), decision, argsDigest: argsDigest(call) } };
 }
 
-/** As the model reads it. The gate's own reason is for the case that nobody was asked. */
+/** As the model reads it. The gate's own reason is for the case that no one was asked. */
 function refusal(step: Step, { name }: Call, reason: string, permission: Permission): string {
   if (permission.kind !== "denied" || permission.by === "headless") return reason;
   if (grantBy(permission.by) === "person")
@@ -166,7 +172,7 @@ const TOOLS: ReadonlyMap<string, Tool> = new Map(ALL.map((tool) => [tool.spec.na
 /** The names of all of them, in that order. */
 export const OFFERED: readonly string[] = ALL.map(({ spec }) => spec.name);
 
-/** The tools that a step is told of: those of which some call could pass the gate. */
+/** The tools that a step is offered: those of which some call could pass the gate. */
 const LOCAL = ALL.filter(({ spec }) => spec.name !== GITHUB_READ);
 
 /** With and without somebody who can be asked, with and without GitHub. */
@@ -191,7 +197,7 @@ function remembered(offer: Toolbox["offer"]): Toolbox["offer"] {
   };
 }
 
-/** What a run of the flow offers a step, with nobody or somebody who can be asked, but for the tools of servers. */
+/** What a run of the flow offers a step, with or without a person who can be asked, but for the tools of servers. */
 export function offeredIn(
   { settings }: Pick<Flow, "settings">,
   step: Step,

@@ -1,5 +1,5 @@
 /** `lockstep fork RUN --at STEP[@VISIT]`: a new run that shares the past of another. */
-import { isObject, type JsonObject } from "../../flow/json.ts";
+import { isObject, parseJsonObject } from "../../flow/json.ts";
 import { fork, RunnerError, type Edits } from "../../run/index.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
@@ -23,7 +23,8 @@ function withEdit(call: CallOf<"fork">, edits: Edits, written: string): Edits {
     case "output":
       return {
         ...edits,
-        output: objectIn(readGiven(call, value, "EDIT_INVALID")) ?? readGiven(call, value, "EDIT_INVALID"),
+        output:
+          parseJsonObject(readGiven(call, value, "EDIT_INVALID")) ?? readGiven(call, value, "EDIT_INVALID"),
       };
     case "handoff":
       return { ...edits, handoff: handoffIn(call, value) };
@@ -53,19 +54,10 @@ function parted(written: string, value: string): readonly [step: string, rest: s
 }
 
 function handoffIn(call: CallOf<"fork">, file: string): NonNullable<Edits["handoff"]> {
-  const value = objectIn(readGiven(call, file, "EDIT_INVALID"));
+  const value = parseJsonObject(readGiven(call, file, "EDIT_INVALID"));
   if (value === null || !Object.values(value).every(isObject)) {
     const why = `${file} must contain a JSON object with an object for each step: { "STEP": { "NAME": VALUE } }.`;
     throw new RunnerError("EDIT_INVALID", why);
   }
   return value as NonNullable<Edits["handoff"]>;
-}
-
-function objectIn(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
 }

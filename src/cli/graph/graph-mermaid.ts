@@ -1,6 +1,6 @@
 /** A flow as a Mermaid flowchart. */
-import type { Node, Outline, Target } from "../../tell/outline.ts";
-import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf } from "./graph-words.ts";
+import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
+import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf, worstOf } from "./graph-words.ts";
 
 export function renderMermaid({ nodes, edges }: Outline): string {
   const ways = waysOf(edges);
@@ -25,7 +25,7 @@ export function renderMermaid({ nodes, edges }: Outline): string {
   ].join("\n");
 }
 
-function boxOf(node: Node): string {
+function boxOf(node: OutlineNode): string {
   const text = quoted(nodeLines(node));
   switch (node.kind) {
     case "work":
@@ -42,9 +42,8 @@ function shapeOf(to: Target): string {
   return to.kind === "end" ? `((${text}))` : `[${text}]`;
 }
 
-function classesOf({ findings, isReached }: Node): readonly string[] {
-  const worst = findings.some(({ severity }) => severity === "error") ? "error" : "warning";
-  return [...(findings.length === 0 ? [] : [worst]), ...(isReached ? [] : ["apart"])];
+function classesOf(node: OutlineNode): readonly string[] {
+  return [worstOf(node), node.isReached ? null : "apart"].filter((name) => name !== null);
 }
 
 /** Whatever could mean something to Mermaid or to HTML is written as its number. */

@@ -1,5 +1,5 @@
 /** A flow as an SVG picture, whole in itself: no script, no font, nothing from outside. */
-import type { Node, Outline, Target } from "../../tell/outline.ts";
+import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
 import { layOutGraph, type LayoutNode, type Point } from "./graph-layout.ts";
 import {
   keysOf,
@@ -9,6 +9,7 @@ import {
   targetText,
   wayLines,
   waysOf,
+  worstOf,
   type Way,
 } from "./graph-words.ts";
 import { shown, widthOf } from "../text/text.ts";
@@ -63,11 +64,11 @@ export function renderSvg({ agent, title, nodes, edges }: Outline): string {
 type Box = LayoutNode & {
   readonly lines: readonly string[];
   readonly of:
-    | { readonly kind: "node"; readonly node: Node; readonly loops: readonly Way[] }
+    | { readonly kind: "node"; readonly node: OutlineNode; readonly loops: readonly Way[] }
     | { readonly kind: "target"; readonly to: Target };
 };
 
-function stepBox(node: Node, key: string, loops: readonly Way[]): Box {
+function stepBox(node: OutlineNode, key: string, loops: readonly Way[]): Box {
   const lines = nodeLines(node);
   const labels = loops.flatMap(wayLines);
   return {
@@ -135,16 +136,10 @@ function drawBox(box: Box, { x, y }: Point): string {
     return `<g>${frame(name, height / 2)}${words(() => (to.kind === "end" ? "light" : "")).join("")}</g>`;
   }
   const { node, loops } = of;
-  const worst = node.findings.some(({ severity }) => severity === "error") ? "error" : "warning";
-  const name = [
-    "box",
-    node.kind,
-    ...(node.findings.length === 0 ? [] : [worst]),
-    ...(node.isReached ? [] : ["apart"]),
-  ];
+  const name = ["box", node.kind, worstOf(node), node.isReached ? null : "apart"];
   return [
     `<g><title>${escape([node.id, node.name, ...node.findings.map(({ code, message }) => `${code}: ${message}`)].join("\n"))}</title>`,
-    frame(name.join(" "), node.kind === "close" ? 18 : 5),
+    frame(name.filter((one) => one !== null).join(" "), node.kind === "close" ? 18 : 5),
     ...words((line, at) => {
       if (at === 0) return "id";
       if (line.startsWith("✗")) return "bad";

@@ -1,8 +1,8 @@
 /** What every drawing of a flow says in the same words. */
-import type { Edge, Node, Target } from "../../tell/outline.ts";
+import type { Edge, OutlineNode, Target } from "../../tell/outline.ts";
 import { count, shownInLine } from "../text/text.ts";
 
-export const KIND_WORDS: { readonly [kind in Node["kind"]]: string } = {
+export const KIND_WORDS: { readonly [kind in OutlineNode["kind"]]: string } = {
   work: "work",
   verify: "verification",
   close: "closure",
@@ -37,7 +37,7 @@ export function leadsToItself({ from, to }: Edge): boolean {
 }
 
 /** `✗ 1 error: SR-TRANS-001 · ! 2 warnings: UV-PLAIN, X`, or nothing. */
-export function markText({ findings }: Node): string {
+export function markText({ findings }: OutlineNode): string {
   const parts = (["error", "warning"] as const).flatMap((severity) => {
     const found = findings.filter((problem) => problem.severity === severity);
     if (found.length === 0) return [];
@@ -66,14 +66,24 @@ export function wayLines({ edges }: Way): readonly string[] {
   });
 }
 
+/** `verification about a1, a command, routed by gate` */
+export function kindText({ kind, aside, by, routedBy }: OutlineNode): string {
+  const about = aside === null ? "" : ` about ${shownInLine(aside, 40)}`;
+  return `${KIND_WORDS[kind]}${about}${by === "command" ? ", a command" : ""}, routed by ${routedBy}`;
+}
+
+/** The severity of its worst finding; null: it has none. */
+export function worstOf({ findings }: OutlineNode): "error" | "warning" | null {
+  if (findings.length === 0) return null;
+  return findings.some(({ severity }) => severity === "error") ? "error" : "warning";
+}
+
 /** The lines in a step's box. */
-export function nodeLines(node: Node): readonly string[] {
-  const about = node.aside === null ? "" : ` about ${shownInLine(node.aside, 40)}`;
-  const by = node.by === "command" ? ", a command" : "";
+export function nodeLines(node: OutlineNode): readonly string[] {
   return [
     shownInLine(node.id, 60),
     ...(node.name === node.id ? [] : [shownInLine(node.name, 60)]),
-    `${KIND_WORDS[node.kind]}${about}${by}, routed by ${node.routedBy}`,
+    kindText(node),
     ...(node.checks.length === 0
       ? []
       : [`checks: ${node.checks.map((name) => shownInLine(name, 40)).join(", ")}`]),
@@ -88,7 +98,7 @@ export function otherTargets(ways: readonly Way[]): readonly Target[] {
 }
 
 /** Short names for everything drawn, safe in every format. */
-export function keysOf(nodes: readonly Node[], others: readonly Target[]): (to: Target) => string {
+export function keysOf(nodes: readonly OutlineNode[], others: readonly Target[]): (to: Target) => string {
   const steps = new Map(nodes.map((node, place) => [node.id, `s${place}`]));
   const rest = new Map(others.map((to, place) => [identity(to), `t${place}`]));
   return (to) => (to.kind === "step" ? steps.get(to.step)! : rest.get(identity(to))!);

@@ -8,12 +8,12 @@ import {
   type Event,
   type Led,
 } from "../../flow/event.ts";
-import type { AtVisit } from "../../flow/deed.ts";
+import { laneIn, type AtVisit } from "../../flow/deed.ts";
 import { own } from "../../flow/json.ts";
 import { denialText } from "../../flow/question.ts";
 import { broken, gutter, visible } from "../../flow/text/visible.ts";
 import type { DriveOptions } from "../../run/index.ts";
-import { deedsOf, laneIn, type Moment } from "../../story/story.ts";
+import { deedsOf, type Moment } from "../../story/story.ts";
 import { eventWords } from "../../tell/event-words.ts";
 import type { Screen } from "../screen.ts";
 import { besideEachOther, count, DOING, duration, shownInLine, wrapped, type Paint } from "./text.ts";

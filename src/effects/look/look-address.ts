@@ -1,7 +1,7 @@
 /** Whether what is to be read at an address is as a stop rule wants it. */
 import type { Sight } from "../../flow/event.ts";
 import type { Resource } from "../../flow/flow.ts";
-import { isObject, own, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, parseJson, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
 import { fillArgument } from "../actions/arguments.ts";
 
 /** Whatever goes wrong, the state was not seen, and so it is not the one that is wanted. */
@@ -22,7 +22,7 @@ export async function lookAtAddress(
       return { met: false, what: `${url} answered ${response.status}` };
     }
     const text = await readBody(response);
-    const found = parse(text);
+    const found = parseJson(text);
     if (found === undefined)
       return { met: false, what: `${url} answered with no JSON: ${text.slice(0, 200)}` };
     const met = holds(found, want);
@@ -78,14 +78,6 @@ async function readBody({ body }: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-function parse(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 /** A whole segment of dots would lead up in the path, however it is written. */

@@ -5,7 +5,7 @@
 import type { ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import { isObject, type JsonObject } from "../../flow/json.ts";
+import { parseJsonObject, type JsonObject } from "../../flow/json.ts";
 import { createCapture } from "../process/capture.ts";
 import { stdioOf } from "../process/descriptors.ts";
 import { guard, unguard, type Env } from "../process/process.ts";
@@ -129,10 +129,6 @@ function hearLines(stream: Readable, hear: (message: JsonObject | null) => void)
 }
 
 function parse(line: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isObject(value) && value.jsonrpc === "2.0" ? value : null;
-  } catch {
-    return null;
-  }
+  const value = parseJsonObject(line);
+  return value?.jsonrpc === "2.0" ? value : null;
 }

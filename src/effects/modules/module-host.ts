@@ -7,7 +7,7 @@ import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RunnerError } from "../../engine/ports.ts";
 import type { HookResult } from "../../flow/event.ts";
-import { isObject, own, type Json } from "../../flow/json.ts";
+import { isObject, own, parseJson, type Json } from "../../flow/json.ts";
 import { createCapture, type Capture } from "../process/capture.ts";
 import { stdioOf } from "../process/descriptors.ts";
 import { CHILD_SOURCE } from "./module-child.ts";
@@ -208,7 +208,7 @@ function supervise(
   let isFlooded = false;
   hearLines(line, {
     heard: (text) => {
-      const message = parsed(text);
+      const message = parseJson(text);
       if (!isObject(message)) return;
       const id = Number(own(message, "id"));
       waiting.get(id)?.(readResult(own(message, "result")));
@@ -299,7 +299,7 @@ function killedText(file: string, signal: string): string {
 function readResult(result: Json | undefined): HookResult {
   const { kind, json, code, message } = isObject(result) ? result : {};
   if (kind === "absent") return { kind };
-  const value = kind === "gave" && typeof json === "string" ? parsed(json) : undefined;
+  const value = kind === "gave" && typeof json === "string" ? parseJson(json) : undefined;
   if (value !== undefined) return { kind: "gave", value };
   if (kind === "threw" && typeof code === "string" && typeof message === "string")
     return threw(code, message);
@@ -331,14 +331,6 @@ function hearLines(stream: Socket, { heard, isTooMuch, flooded }: Hearing): void
     }
   };
   stream.on("data", onData);
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 function lastWords(printed: Capture): string {

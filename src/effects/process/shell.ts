@@ -2,8 +2,7 @@
 import type { Shell, TurnResult } from "../../engine/ports.ts";
 import { RunnerError } from "../../engine/ports.ts";
 import type { Performer, Step } from "../../flow/flow.ts";
-import type { JsonObject } from "../../flow/json.ts";
-import { isObject, own, parseDotPath, readPath } from "../../flow/json.ts";
+import { own, parseDotPath, parseJsonObject, readPath, type JsonObject } from "../../flow/json.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
 import { oneLine } from "./output.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
@@ -85,20 +84,11 @@ function answerOf(step: Step, performer: CommandPerformer, result: ProcessResult
     return fault(step, said === "" ? ending : `${ending}: ${said}`);
   }
   const text = result.stdout;
-  return { kind: "reply", text, calls: [], output: parseObject(text) ?? { raw: text }, usage: NO_USAGE };
+  return { kind: "reply", text, calls: [], output: parseJsonObject(text) ?? { raw: text }, usage: NO_USAGE };
 }
 
 const STDERR_TAIL = 2_000;
 const NO_USAGE = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
-
-function parseObject(text: string): JsonObject | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
 
 function fault(step: Step, what: string): TurnResult {
   return { kind: "fault", fault: { kind: "process", message: `Step "${step.id}": ${what}.` } };

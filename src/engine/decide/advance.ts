@@ -3,7 +3,7 @@ import type { PlainMove, StopFacts } from "../../flow/deed.ts";
 import type { Sight } from "../../flow/event.ts";
 import type { Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
-import { messages } from "./messages.ts";
+import { messages } from "../../flow/text/endings.ts";
 import { route } from "./route.ts";
 import { standing } from "./stop.ts";
 import type { Lane, State } from "./state.ts";
@@ -117,7 +117,11 @@ export function move(here: Here, label: Label | null, to: PlainMove, notes: read
       const told = to.as ?? label;
       const said = state.last?.reason ?? "";
       if (to.outcome === "failed") {
-        const why = to.reason ?? (step.stage === undefined ? messages.aborted(step.id, said) : failure(here));
+        const why =
+          to.reason ??
+          (lane.life === null
+            ? messages.aborted(step.id, said)
+            : messages.failed(step.id, lane.life.result?.reason));
         return fail(here, to.code, why, { label: told, notes });
       }
       if (state.fork !== null) return join(here, told, notes);
@@ -128,10 +132,6 @@ export function move(here: Here, label: Label | null, to: PlainMove, notes: read
       return end(here, state, led(here, told, null, notes), null, messages.closed(owner, said), owner);
     }
   }
-}
-
-function failure({ step, lane }: Here): string {
-  return messages.stageFailed(step.id, lane.stage?.result?.reason ?? "it did not pass");
 }
 
 /** To a question about this step the visit is not over; from one, it is, and what was found is told as its decision. */

@@ -1,6 +1,6 @@
 /** Reading what a model gave back: bounded first, then a JSON object if there is one. Nothing here trusts the value. */
 import { fencesIn } from "../../flow/text/fences.ts";
-import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { own, parseJsonObject, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Actions } from "../../flow/settings.ts";
 
 export const ANSWER_CAPS = { depth: 64, nodes: 100_000, bytes: 1024 * 1024 } as const;
@@ -55,15 +55,18 @@ const MOST_REPAIRED = 65_536;
  */
 export async function extractObject(text: string): Promise<JsonObject | undefined> {
   for (const candidate of candidates(text)) {
-    const parsed = parseObject(candidate);
-    if (parsed !== undefined) return parsed;
+    const parsed = parseJsonObject(candidate);
+    if (parsed !== null) return parsed;
   }
   for (const candidate of candidates(text)) {
     if (candidate.length > MOST_REPAIRED || lastBalanced(candidate) === undefined) continue;
     const { jsonrepair } = await import("jsonrepair");
-    const mended = attempt(() => jsonrepair(candidate));
-    const parsed = mended === undefined ? undefined : parseObject(mended);
-    if (parsed !== undefined) return parsed;
+    try {
+      const parsed = parseJsonObject(jsonrepair(candidate));
+      if (parsed !== null) return parsed;
+    } catch {
+      // It cannot be repaired.
+    }
   }
   return undefined;
 }
@@ -72,7 +75,7 @@ export async function extractObject(text: string): Promise<JsonObject | undefine
 export async function extractBeside(text: string, actions: Actions): Promise<JsonObject | undefined> {
   const blocks = [...fencesIn(text)].filter(({ info, body }) => {
     if (actions.types.includes(info)) return true;
-    const type = info === actions.outputFormat ? own(parseObject(body) ?? {}, "type") : undefined;
+    const type = info === actions.outputFormat ? own(parseJsonObject(body) ?? {}, "type") : undefined;
     return typeof type === "string" && actions.types.includes(type);
   });
   if (blocks.length === 0) return await extractObject(text);
@@ -91,11 +94,6 @@ function* candidates(text: string): Generator<string> {
   if (fenced !== undefined) yield fenced;
   const braces = lastBalanced(text);
   if (braces !== undefined) yield braces;
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  const value = attempt(() => JSON.parse(text) as Json);
-  return isObject(value) ? value : undefined;
 }
 
 function lastFenced(text: string): string | undefined {
@@ -135,12 +133,4 @@ function matchingBrace(text: string, from: number): number {
     else if (char === "}" && --depth === 0) return i;
   }
   return -1;
-}
-
-function attempt<T>(run: () => T): T | undefined {
-  try {
-    return run();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,15 +1,16 @@
 /** What a response leads to: tools, another response, a label and its effect, a wait, or the end of the visit. */
 import type { AnswerRead, Deed } from "../../flow/deed.ts";
-import type { Call, CallResult, Fault, Reply, Say } from "../../flow/event.ts";
+import type { Call, CallResult, Fault, Reply } from "../../flow/event.ts";
+import type { Say } from "../../flow/command.ts";
 import { countedUsage } from "../../flow/figure.ts";
 import type { Answer, Label, Step } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { follow, move, runChecks } from "./advance.ts";
-import { at, lastTry } from "./attempt.ts";
+import { lastTry, lifeOf } from "./attempt.ts";
 import { attempted } from "./checking.ts";
 import { readAnswer, readCarry, readReason } from "./gate.ts";
 import { breakOff } from "./leaving.ts";
-import { messages } from "./messages.ts";
+import { messages } from "../../flow/text/endings.ts";
 import { spend } from "./spend.ts";
 import { addUsage, withUsage, type Lane, type State } from "./state.ts";
 import { listens } from "./stop.ts";
@@ -24,7 +25,10 @@ export function answered(here: Here, reply: Reply): State {
       return faulted({ ...here, state: withUsage(state, reply.fault.usage) }, reply.fault);
     }
     case "oversized":
-      return breakOff(here, "GATE_INTERPRETATION_ERROR", messages.oversized(step.id, reply.why));
+      return breakOff(here, {
+        code: "GATE_INTERPRETATION_ERROR",
+        why: messages.oversized(step.id, reply.why),
+      });
     case "said": {
       const spent = countedUsage(reply.usage);
       const usage = addUsage(state.usage, spent);
@@ -105,10 +109,10 @@ function accept(
   switch (reading.kind) {
     case "label":
       read(here, output, reading.label, reading.by, NO_ERRORS);
-      if (here.lane.stage !== null) return attempted(here, "ok", reading.payload, call);
+      if (here.lane.life !== null) return attempted(here, "ok", reading.payload, call);
       return settle(here, reading.label, reading.payload, text, reading.notes);
     case "misfit":
-      if (here.lane.stage === null) return sendBack(here, answer, output, reading.errors);
+      if (here.lane.life === null) return sendBack(here, answer, output, reading.errors);
       read(here, output, null, null, reading.errors);
       sentBack(here, "misfit", reading.errors, call === null ? 0 : 1);
       return refusePayload(here, call, reading.errors);
@@ -118,7 +122,7 @@ function accept(
       const nothing = { payload: output, label: null, by: null, errors: NO_ERRORS };
       here.deeds?.push({ kind: "read", step: id, visit, ...nothing, found });
       const allowed = step.decide.by === "field" ? [...step.decide.allow, ...step.decide.always] : [];
-      const why = messages.badIntent(step.id, decidedField(step), found, allowed);
+      const why = messages.badLabel(step.id, decidedField(step), found, allowed);
       return fail(here, "GATE_INTERPRETATION_ERROR", why);
     }
   }
@@ -158,7 +162,7 @@ function sendBack(
   if (miss.forgiveFirst && state.iterations === 1 && step.aside === undefined) {
     return move(here, null, { kind: "goto", step: step.id }, errors);
   }
-  return fail(here, miss.code, messages.noIntent(state.iterations, step.id, decidedField(step)), {
+  return fail(here, miss.code, messages.noLabel(state.iterations, step.id, decidedField(step)), {
     notes: errors,
   });
 }
@@ -198,17 +202,17 @@ function settle(
 /** One more response, while the attempt has any left. */
 export function again(here: Here, say: readonly Say[]): State {
   const { state, lane, step } = here;
-  if (lane.turn - (lane.stage?.since ?? 0) < step.turns)
+  if (lane.turn - (lane.life?.since ?? 0) < step.turns)
     return askAgain(state, { ...lane, turn: lane.turn + 1, say });
-  if (lane.stage !== null) return attempted({ ...here, lane: { ...lane, say } }, "cap", {}, null);
+  if (lane.life !== null) return attempted({ ...here, lane: { ...lane, say } }, "cap", {}, null);
   return fail(here, "AGENT_TURN_LIMIT", messages.turnLimit(step.id, step.turns));
 }
 
 /** The payload does not fit: the model hears it in the place of a tool result. */
 function refusePayload(here: Here, call: Call | null, errors: readonly string[]): State {
-  const { stage } = at(here);
-  const tries = lastTry(stage, { parseError: errors.join("; ") });
-  const noted: Here = { ...here, lane: { ...here.lane, stage: { ...stage, tries } } };
+  const { life } = lifeOf(here);
+  const tries = lastTry(life, { parseError: errors.join("; ") });
+  const noted: Here = { ...here, lane: { ...here.lane, life: { ...life, tries } } };
   if (call === null) return again(noted, [{ kind: "repair", errors }]);
   const { id, name } = call;
   const content = [
@@ -229,7 +233,7 @@ const MOST_REMEMBERED = 256 * 1024;
 function unaskable(here: Here, code: string, why: string): State {
   const { state, lane, step } = here;
   const { answer } = step;
-  if (answer.kind !== "object" || answer.schema.kind !== "unresolved") return breakOff(here, code, why);
+  if (answer.kind !== "object" || answer.schema.kind !== "unresolved") return breakOff(here, { code, why });
   if (lane.strikes > 0) {
     return fail(
       here,

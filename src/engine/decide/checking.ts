@@ -2,15 +2,17 @@
  * What comes after an answer and before its effect: checks, of a label, of the stop rule, or of an attempt. A label that
  * fails is overturned and leads back to a step; an attempt that fails goes on in the same conversation.
  */
-import type { CheckResult, StepCommand, Led, Say } from "../../flow/event.ts";
+import type { CheckResult, Led } from "../../flow/event.ts";
+import type { StepCommand, Say } from "../../flow/command.ts";
 import type { Guard, Step, StepId } from "../../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../../flow/json.ts";
+import type { Try } from "../../flow/lifecycle.ts";
+import { lifecycleMessages, messages } from "../../flow/text/endings.ts";
 import { follow, pendingAnswer, runChecks } from "./advance.ts";
-import { afterPause, at, inPhase, judged, lastTry, readVerdict, runHook } from "./attempt.ts";
+import { afterPause, inPhase, judged, lastTry, lifeOf, readVerdict, runHook } from "./attempt.ts";
 import { badHook, conclude } from "./leaving.ts";
-import { messages } from "./messages.ts";
 import { route } from "./route.ts";
-import type { Lane, StageLane, State, Try } from "./state.ts";
+import type { Lane, Life, State } from "./state.ts";
 import { checksRead, end, enter, fail, led, type Here } from "./visit.ts";
 
 /** Of a label, of the stop rule or of an attempt. */
@@ -21,7 +23,7 @@ export function checked(here: Here, results: readonly CheckResult[]): State {
   const notes = [...answer.notes, ...results.flatMap(({ note }) => note ?? [])];
   const guard = over === undefined ? step.guard : flow.stopGuard;
   if (guard === undefined) throw new Error(`Step "${step.id}" asked for no checks`);
-  const isAttempt = here.lane.stage !== null;
+  const isAttempt = guard.back.kind === "again";
   const passed = (by: Here, said: readonly string[]) => {
     if (over !== undefined) return end(by, by.state, led(by, label, null, said), null, over, step.id);
     return isAttempt ? conclude(by, "ok", "") : follow(by, label, payload, said);
@@ -40,7 +42,7 @@ function overturn(here: Here, guard: Guard, failed: CheckResult, notes: readonly
   const { deeds, lane, step } = here;
   const { label, over } = pendingAnswer(here);
   const { back } = guard;
-  if (lane.stage !== null) return failedAttempt(here, failed);
+  if (back.kind === "again") return failedAttempt(here, failed);
   const owner = over === undefined ? step.id : "*";
   const failures = (own(here.state.failures, owner) ?? 0) + 1;
   const state: State = {
@@ -68,14 +70,11 @@ function overturn(here: Here, guard: Guard, failed: CheckResult, notes: readonly
   });
 }
 
-function backFrom(here: Here, back: Guard["back"]): StepId {
+function backFrom(here: Here, back: Exclude<Guard["back"], { kind: "again" }>): StepId {
   const { flow, state, lane, step } = here;
   switch (back.kind) {
     case "goto":
       return back.step;
-    // Only a step with attempts has a conversation to go on in.
-    case "again":
-      return step.id;
     case "caller": {
       const caller = lane.origin === null ? undefined : own(flow.steps, lane.origin);
       return caller?.kind === "work" ? caller.id : step.id;
@@ -95,10 +94,10 @@ export function attempted(
   here: Here,
   label: "ok" | "cap",
   payload: JsonObject,
-  completion: StageLane["completion"],
+  completion: Life["completion"],
 ): State {
-  const { stage } = at(here);
-  const tries = lastTry(stage, { turns: here.lane.turn - stage.since, capHit: label === "cap" });
+  const { life } = lifeOf(here);
+  const tries = lastTry(life, { turns: here.lane.turn - life.since, capHit: label === "cap" });
   const lane: Lane = { ...here.lane, answer: { label, payload, notes: [] } };
   return runHook(inPhase({ ...here, lane }, "assert", { completion, tries }), "assert", declaredAssert);
 }
@@ -109,9 +108,9 @@ export function hookedAssert(here: Here, value: Json): State {
     case "ok":
       return declaredAssert(here, true);
     case "retry":
-      return retry(here, reason || "The stage is not done yet.", {
+      return retry(here, reason || lifecycleMessages.notDone, {
         kind: "retry",
-        reason: reason || NOT_DONE,
+        reason: reason || lifecycleMessages.lookAgain,
       });
     case "skip":
       return conclude(here, "skip", reason);
@@ -122,19 +121,13 @@ export function hookedAssert(here: Here, value: Json): State {
   }
 }
 
-const NOT_DONE =
-  "The stage is not done yet. Look at it again, mend what is missing, and complete it once more.";
-
 /** `approved`: code has accepted the try, even if it ran into its cap. */
 export function declaredAssert(here: Here, approved = false): State {
   const { step } = here;
   const capped = pendingAnswer(here).label === "cap";
   if (capped && !approved) {
-    const reason = `The ${step.turns} responses of a try are used up, and ${completionName(step)} was not called.`;
-    return retry(here, "the turn cap was reached", {
-      kind: "retry",
-      reason: `${reason} Complete the stage now.`,
-    });
+    const reason = lifecycleMessages.capped(step.turns, completionName(step));
+    return retry(here, "the turn cap was reached", { kind: "retry", reason });
   }
   const { guard } = step;
   return guard === undefined || guard.checks.length === 0 ? conclude(here, "ok", "") : runChecks(here, guard);
@@ -146,22 +139,19 @@ function failedAttempt(here: Here, failed: CheckResult): State {
   return retry(here, why, { kind: "failed-check", guard: here.step.id, result: failed });
 }
 
-/** Another try in the same conversation, which begins by hearing why; when there is none left, the stage has failed. */
+/** Another try in the same conversation, which begins by hearing why; when there is none left, the visit has failed. */
 function retry(here: Here, why: string, say: Say): State {
-  const { stage, rules } = at(here);
+  const { life, rules } = lifeOf(here);
   const { label } = pendingAnswer(here);
-  const tries = lastTry(stage, { verdict: "retry", reason: why });
+  const tries = lastTry(life, { verdict: "retry", reason: why });
   if (tries.length >= rules.attempts) {
-    const lane: Lane = { ...here.lane, stage: { ...stage, tries } };
-    return conclude(
-      { ...here, lane },
-      "fail",
-      `retryExhausted after ${tries.length} of ${rules.attempts}: ${why}`,
-    );
+    const lane: Lane = { ...here.lane, life: { ...life, tries } };
+    const reason = `retryExhausted after ${tries.length} of ${rules.attempts}: ${why}`;
+    return conclude({ ...here, lane }, "fail", reason);
   }
   const next: Try = { index: tries.length + 1, turns: 0, capHit: false };
   // At the cap the results of the last calls were not sent yet; a completion has to be answered like any call.
-  const unsent = label === "cap" ? here.lane.say : answerTo(stage.completion);
+  const unsent = label === "cap" ? here.lane.say : answerTo(life.completion);
   const turn = here.lane.turn + 1;
   const says = [...unsent, say];
   judged(here, "retry", why, label === "cap");
@@ -172,7 +162,7 @@ function retry(here: Here, why: string, say: Say): State {
   return afterPause(inPhase({ ...here, lane }, "act", change), tries.length, again);
 }
 
-function answerTo(completion: StageLane["completion"]): readonly Say[] {
+function answerTo(completion: Life["completion"]): readonly Say[] {
   if (completion === null) return [];
   const { id, name } = completion;
   return [{ kind: "results", results: [{ id, name, ok: true, content: "Received; it was looked at." }] }];

@@ -1,9 +1,11 @@
 /** What is due outside, folded: what settled visits ask for in action blocks, and what becomes of the issue and the branch. */
 import { blocksIn } from "../../flow/action-blocks.ts";
 import { effectOf, isRepeatable, type BlocksDue, type IssueClosing, type Due } from "../../flow/due.ts";
-import type { Command, EffectEvent, Event, Led } from "../../flow/event.ts";
-import type { Flow } from "../../flow/flow.ts";
+import type { EffectEvent, Event, Led } from "../../flow/event.ts";
+import type { Command } from "../../flow/command.ts";
+import type { Flow, Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
+import { lifecycleOf } from "../../flow/lifecycle.ts";
 import type { Verdict } from "../../flow/verdict.ts";
 import type { State } from "./state.ts";
 
@@ -132,9 +134,10 @@ function heard(
   if (step === undefined || step.aside !== undefined || step.by.kind !== "model" || reply.kind !== "said")
     return others;
   const { text, output = null } = reply;
-  // A stage is completed by a call; whether it was accepted is told by its verdict.
+  // A visit with a lifecycle is completed by a call; its verdict says whether that was accepted.
   const isTaken =
-    step.stage !== undefined || (last?.step === step.id && text.startsWith(last.text) && last.text !== "");
+    lifecycleOf(step) !== undefined ||
+    (last?.step === step.id && text.startsWith(last.text) && last.text !== "");
   if (!isTaken) return others;
   return { ...others, [visitOf(event)]: { text, answer: step.answer.kind === "object" ? output : null } };
 }
@@ -148,18 +151,22 @@ function isAccepted(
   if (overturned === true || label === null) return false;
   if (to === null && verdict?.outcome === "failed") return false;
   if (check !== undefined) return check.label === "pass";
-  return own(steps, step)?.stage === undefined || label === "ok";
+  return !hasLifecycle(own(steps, step)) || label === "ok";
 }
 
-/** The checks of the closure held, and with it the run is complete. Where a verdict ended the run, no step closed it. */
+/** The checks of the last step held, and with it the run is complete. Where a verdict ended the run, no step closed it. */
 function isCompletion({ steps }: Flow, { step, to }: Led, { verdict }: State): boolean {
-  const { kind, stage } = own(steps, step) ?? {};
+  const last = own(steps, step);
   return (
     to === null &&
     verdict?.outcome === "completed" &&
     verdict.step === step &&
-    (kind === "close" || stage !== undefined)
+    (last?.kind === "close" || hasLifecycle(last))
   );
+}
+
+function hasLifecycle(step: Step | undefined): boolean {
+  return step !== undefined && lifecycleOf(step) !== undefined;
 }
 
 /**
@@ -182,7 +189,7 @@ function dueIn(flow: Flow, state: State, { asked, begun, hasWorktree }: Acts): r
   return due;
 }
 
-/** What a closure ended the run with. Where a verdict ended it, no answer says what is to become of the issue. */
+/** What the closing step ended the run with. Where a verdict ended it, no answer says what is to become of the issue. */
 function closingAnswer({ steps }: Flow, { last, verdict }: State): JsonObject | null {
   if (last === null || last.step !== verdict?.step) return null;
   const step = own(steps, last.step);

@@ -10,6 +10,8 @@ import {
 } from "../../flow/json.ts";
 import type { Naming } from "../../flow/deed.ts";
 import type { Answer, Decider, Label, Step } from "../../flow/flow.ts";
+import { lifecycleOf } from "../../flow/lifecycle.ts";
+import { messages } from "../../flow/text/endings.ts";
 import { everyFault, validate } from "../schema/schema.ts";
 
 export type Reading =
@@ -35,8 +37,11 @@ export function readAnswer(step: Step, answer: Answer & { kind: "object" }, outp
   if (step.decide.by === "const") {
     const errors = schema === null ? [] : validate(schema, payload);
     if (errors.length === 0) return { kind: "label", label: step.decide.label, by: "const", payload, notes };
-    // A stage has as many responses as its cap allows, and is told everything at once.
-    return { kind: "misfit", errors: step.stage === undefined ? errors : everyFault(schema!, payload) };
+    // An attempt has as many responses as its cap allows, so the model is told everything at once.
+    return {
+      kind: "misfit",
+      errors: lifecycleOf(step) === undefined ? errors : everyFault(schema!, payload),
+    };
   }
 
   const found = readPath(payload, step.decide.path);
@@ -108,9 +113,7 @@ function nameLabel(
     if (isAllowed(decide, label)) return { label, by: "alias" };
   }
   if (decide.fallback === undefined) return null;
-  notes.push(
-    `[StepFlow][SpecViolation] ${show(found)} is not an allowed intent; fallbackIntent "${decide.fallback}" taken`,
-  );
+  notes.push(messages.fallbackTaken(show(found), decide.fallback));
   return { label: decide.fallback, by: "fallback" };
 }
 

@@ -1,5 +1,6 @@
 /** What the project's code gave at one point of a visit; where it gives nothing, what is declared holds. */
 import type { HookName, HookResult } from "../../flow/event.ts";
+import { lifecycleEndings } from "../../flow/text/endings.ts";
 import { declaredAssert, hookedAssert } from "./checking.ts";
 import { afterExit, breakOff, depart, hookedNext } from "./leaving.ts";
 import { afterSetup, declaredGate, hookedGate } from "./opening.ts";
@@ -11,11 +12,7 @@ export function hooked(here: Here, hook: HookName, result: HookResult): State {
   if (result.kind === "threw" && result.code === "MODULE_CHANGED")
     return suspend(here, result.code, `${result.message} Put it back, and resume the run.`);
   if (result.kind === "threw")
-    return breakOff(
-      here,
-      codeOf(result.code),
-      `The ${hook} hook of stage "${here.step.id}" failed: ${result.message}`,
-    );
+    return breakOff(here, lifecycleEndings.hookThrew(here.step.id, hook, result.code, result.message));
   const value = result.kind === "gave" && result.value !== null ? result.value : undefined;
   switch (hook) {
     case "setup":
@@ -29,8 +26,4 @@ export function hooked(here: Here, hook: HookName, result: HookResult): State {
     case "next":
       return value === undefined ? depart(here) : hookedNext(here, value);
   }
-}
-
-function codeOf(code: string): string {
-  return code === "ContextMutationForbidden" ? code : "LifecycleFailure";
 }

@@ -1,23 +1,22 @@
 /** What comes before a conversation: the project's setup, and the gate, which may wait, ask a person or skip the visit. */
-import type { CheckResult, StepCommand, Question } from "../../flow/event.ts";
+import type { CheckResult } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
+import { lifecycleEndings, lifecycleMessages } from "../../flow/text/endings.ts";
 import { RESERVED_FIELDS } from "../../flow/text/placeholder.ts";
 import { questionId } from "../../flow/question.ts";
-import { afterPause, at, contextOf, hookCommand, inPhase, readVerdict, runHook } from "./attempt.ts";
+import { afterPause, hookCommand, inPhase, laneContext, lifeOf, readVerdict, runHook } from "./attempt.ts";
 import { badHook, breakOff, conclude } from "./leaving.ts";
-import type { Lane, State } from "./state.ts";
+import type { State } from "./state.ts";
 import { askAgain, checksRead, doNext, suspend, type Here } from "./visit.ts";
 
 /** `value` is the context as the setup hook left it. */
 export function afterSetup(here: Here, value: Json | undefined): State {
   if (value === undefined) return runHook(inPhase(here, "gate"), "checkGate", declaredGate);
   if (!isObject(value)) return badHook(here, "setup", "it must leave an object as its context");
-  const before = contextOf(here.state, here.lane);
+  const before = laneContext(here.state, here.lane) ?? {};
   const stolen = [...RESERVED_FIELDS].find((name) => !sameMember(own(before, name), own(value, name)));
-  if (stolen !== undefined) {
-    const why = `setup of stage "${here.step.id}" writes ctx.${stolen}, which belongs to the run. Use another name.`;
-    return breakOff(here, "ContextMutationForbidden", why);
-  }
+  if (stolen !== undefined) return breakOff(here, lifecycleEndings.context(here.step.id, stolen));
   const ctx = Object.fromEntries(Object.entries(value).filter(([name]) => !RESERVED_FIELDS.has(name)));
   return runHook(inPhase(here, "gate", { ctx }), "checkGate", declaredGate);
 }
@@ -41,9 +40,8 @@ export function hookedGate(here: Here, value: Json): State {
 }
 
 export function declaredGate(here: Here): State {
-  const { gate } = at(here).rules;
-  if (gate === undefined) return act(here);
-  return doNext(inPhase(here, "gate"), gateCheck(here, gate));
+  const { gate } = lifeOf(here).rules;
+  return gate === undefined ? act(here) : doNext(inPhase(here, "gate"), gateCheck(here, gate));
 }
 
 /** A check as a gate: what fails now may pass later. */
@@ -55,48 +53,38 @@ export function gateChecked(here: Here, results: readonly CheckResult[]): State 
 }
 
 function unresolved(here: Here, outcome: "defer" | "block", reason: string): State {
-  const { stage, rules } = at(here);
-  const { id } = here.step;
-  const why = `The gate of stage "${id}" says ${outcome}${reason === "" ? "" : `: ${reason}`}`;
+  const { life, rules } = lifeOf(here);
+  const { step, visit } = here.lane;
+  const why = lifecycleMessages.gateSays(step, outcome, reason);
   switch (rules.unresolved) {
     case "fail":
-      return breakOff(here, "StageGateUnresolved", why);
+      return breakOff(here, lifecycleEndings.gate(why));
     case "skip":
       return conclude(here, "skip", why);
     case "ask": {
-      const { step, visit } = here.lane;
-      const asking: Question = {
+      const question = {
         id: questionId(step, visit, "gate"),
         about: "gate",
-        text: `${why}\nGo on with the stage all the same, skip it, or let the run fail?`,
+        text: lifecycleMessages.gateQuestion(why),
         choices: ["proceed", "skip", "fail"],
-      };
-      const command: StepCommand = {
+      } as const;
+      return doNext(inPhase(here, "gate"), {
         type: "question",
         step,
         visit,
         attempt: 1,
-        question: asking,
+        question,
         asked: false,
-      };
-      return doNext(inPhase(here, "gate"), command);
+      });
     }
     case "retry-later": {
-      const deferred = stage.deferred + 1;
-      const again = regate(here);
-      if (outcome === "block" || deferred >= rules.attempts) {
-        const lane: Lane = { ...here.lane, stage: { ...stage, phase: "gate", deferred: 0 }, command: again };
-        return suspend(
-          { ...here, lane },
-          "StageGateUnresolved",
-          `${why}. Resume the run when that has changed.`,
-        );
-      }
-      const waiting = {
-        ...here,
-        lane: { ...here.lane, stage: { ...stage, phase: "gate", deferred } as const },
-      };
-      return afterPause(waiting, deferred, again);
+      const deferred = life.deferred + 1;
+      const command = regate(here);
+      if (outcome === "defer" && deferred < rules.attempts)
+        return afterPause(inPhase(here, "gate", { deferred }), deferred, command);
+      const { lane } = inPhase(here, "gate", { deferred: 0 });
+      const ending = lifecycleEndings.gate(`${why}. Resume the run when that has changed.`);
+      return suspend({ ...here, lane: { ...lane, command } }, ending.code, ending.why);
     }
   }
 }
@@ -105,15 +93,11 @@ export function told(here: Here, answer: string | null): State {
   if (answer === "proceed") return act(here);
   const why = answer === null ? "there was nobody to ask" : "a person said so";
   if (answer === "skip") return conclude(here, "skip", why);
-  return breakOff(
-    here,
-    "StageGateUnresolved",
-    `The gate of stage "${here.step.id}" is not resolved: ${why}.`,
-  );
+  return breakOff(here, lifecycleEndings.gateUnresolved(here.step.id, why));
 }
 
 function regate(here: Here): StepCommand {
-  const { gate } = at(here).rules;
+  const { gate } = lifeOf(here).rules;
   return here.flow.hooks === undefined && gate !== undefined
     ? gateCheck(here, gate)
     : hookCommand(here, "checkGate");

@@ -2,7 +2,9 @@
  * People in the loop: a question is put on record, its visit waits apart from the others, and the answer leads on.
  * Pure, like `decide`, of which it is the part for questions.
  */
-import type { Command, Question, Ruling, Teller } from "../../flow/event.ts";
+import { laneIn } from "../../flow/deed.ts";
+import type { Question, Ruling, Teller } from "../../flow/event.ts";
+import type { Command } from "../../flow/command.ts";
 import { own } from "../../flow/json.ts";
 import { questionId, waitingCode } from "../../flow/question.ts";
 import { told } from "./opening.ts";
@@ -95,7 +97,7 @@ export function cutOff(deciding: Deciding, state: State, cut: readonly Lane[]): 
   let now = state;
   for (const { step: id, visit } of cut) {
     const step = own(flow.steps, id);
-    const lane = now.lanes.find((other) => other.step === id && other.visit === visit);
+    const lane = laneIn(now, { step: id, visit });
     if (step?.ifInterrupted === undefined || lane === undefined) continue;
     const { command } = lane;
     if (command.type !== "ask" && command.type !== "call") continue;

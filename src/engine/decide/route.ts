@@ -2,7 +2,7 @@
 import type { Choice, PlainMove } from "../../flow/deed.ts";
 import type { Label, Move, Step } from "../../flow/flow.ts";
 import { own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
-import { messages } from "./messages.ts";
+import { messages } from "../../flow/text/endings.ts";
 
 export type Routed =
   /** `counted`: it used up one of the times that its edge may be taken. */

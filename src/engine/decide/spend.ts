@@ -3,11 +3,12 @@
  * reckoned to take is set aside, so that nothing is asked beyond a limit, however many ask at once.
  */
 import type { Deed } from "../../flow/deed.ts";
-import type { Command, Figure, LimitName, Reached, Say, Usage } from "../../flow/event.ts";
+import type { Event, Figure, LimitName, Reached, Usage } from "../../flow/event.ts";
+import type { Command } from "../../flow/command.ts";
 import type { Flow, Granted, Limits, Spending, StepId, StepLimits } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import type { Amounts, Budget, Lane, Spent, State, Unmetered } from "./state.ts";
-import { haltAll, type Deciding } from "./visit.ts";
+import { haltAll, sayBesides, type Deciding } from "./visit.ts";
 
 /** What limits a run from now on; null: nothing does. What was spent before stays spent. */
 export function openBudget(flow: Flow, granted: Granted | null, before: Budget | null): Budget | null {
@@ -86,7 +87,7 @@ export function bounded(deciding: Deciding, before: State, state: State): State 
     .filter(({ command }) => underWay.has(command))
     .reduce((sum, { step }) => added(sum, reckoned(budget, step)), NOTHING);
   let after = state;
-  let beyond: Excess | null = null;
+  let beyond: Reached | null = null;
   const pending: Command[] = [];
   for (const lane of lanes) {
     if (underWay.has(lane.command) || !asking.includes(lane)) {
@@ -108,11 +109,9 @@ export function bounded(deciding: Deciding, before: State, state: State): State 
     const why = unmeteredWhy(budget.unmetered!.at(-1)!);
     return haltAll(deciding, state, "LIMIT_UNMETERED", why);
   }
-  const { scope, name, used, most, next = 0 } = beyond;
-  const reached: Reached = { of: scope.of, step: scope.step, name, most, used, next };
-  const ended = { ...state, budget: { ...budget, reached } };
-  deeds?.push({ kind: "limited", reached });
-  const of = scope.of === "run" ? undefined : scope.step;
+  const ended = { ...state, budget: { ...budget, reached: beyond } };
+  deeds?.push({ kind: "limited", reached: beyond });
+  const of = beyond.of === "run" ? undefined : beyond.step;
   return haltAll(deciding, ended, "BUDGET_EXHAUSTED", exhausted(beyond), of);
 }
 
@@ -153,11 +152,8 @@ export function turnsWithin({ budget, usage, pending }: State, lane: Lane): numb
 export function tell(state: State, lane: Lane, limit: LimitName, text: string): State {
   const { budget } = state;
   if (budget === null) return state;
-  const say: Say = { kind: "budget", text };
-  const says = [...lane.say, say];
-  const command = lane.command.type === "ask" ? { ...lane.command, say: says } : lane.command;
-  const lanes = state.lanes.map((other) => (other === lane ? { ...lane, say: says, command } : other));
-  return { ...state, lanes, pending: lanes.map((one) => one.command), budget: noted(budget, lane, limit) };
+  const told = sayBesides(state, (other) => other === lane, { kind: "budget", text });
+  return { ...told, budget: noted(budget, lane, limit) };
 }
 
 export function isTold({ told, spent }: Budget, { step }: Pick<Lane, "step">, limit: LimitName): boolean {
@@ -186,11 +182,7 @@ const SOFT = 0.8;
 
 // Whose limits there are.
 
-export type Scope = {
-  readonly of: "run" | "step" | "attempt";
-  readonly step: StepId;
-  readonly limits: Limits;
-};
+export type Scope = Pick<Reached, "of" | "step"> & { readonly limits: Limits };
 type Used = Scope & { readonly used: Amounts };
 
 function scopesOf(budget: Budget, usage: Usage, lane: Lane): readonly Used[] {
@@ -211,9 +203,9 @@ export function limitsOn({ limits, steps }: Budget, step: StepId): readonly Scop
   return perAttempt === undefined ? [all, run] : [{ of: "attempt", step, limits: perAttempt }, all, run];
 }
 
-/** A visit, or one of the tries of a stage. */
-export function attemptOf({ stage }: Lane): number {
-  return stage?.tries.length ?? 1;
+/** The number of the attempt within its visit. */
+export function attemptOf({ life }: Lane): number {
+  return life?.tries.length ?? 1;
 }
 
 function isOfAttempt({ attempt }: Spent, lane: Lane): boolean {
@@ -227,15 +219,6 @@ function isQuestion(flow: Flow, { command, step }: Lane): boolean {
 
 // What is too much.
 
-type Excess = {
-  readonly scope: Scope;
-  readonly name: keyof Spending;
-  readonly used: number;
-  readonly most: number;
-  /** What the next call, and those under way, are reckoned to take. */
-  readonly next?: number;
-};
-
 /** What a call will take is not known before: as much as the largest of its step so far, or else of the run. */
 function reckoned({ spent }: Budget, step: StepId): Amounts {
   const largest =
@@ -246,24 +229,39 @@ function reckoned({ spent }: Budget, step: StepId): Amounts {
   return { ...largest, turns: 1 };
 }
 
-function excessOf(budget: Budget, usage: Usage, lane: Lane, reserved: Amounts, call: Amounts): Excess | null {
-  for (const scope of scopesOf(budget, usage, lane)) {
+function excessOf(
+  budget: Budget,
+  usage: Usage,
+  lane: Lane,
+  reserved: Amounts,
+  call: Amounts,
+): Reached | null {
+  for (const { of, step, limits, used: spent } of scopesOf(budget, usage, lane)) {
     for (const name of COUNTED) {
-      const most = scope.limits[name];
+      const most = limits[name];
       if (most === undefined) continue;
-      const next = call[name] + (scope.of === "run" ? reserved[name] : 0);
-      const used = scope.used[name];
+      const next = call[name] + (of === "run" ? reserved[name] : 0);
+      const used = spent[name];
       // Sums of prices are not exact.
-      if (used + next > most * (1 + 1e-9)) return { scope, name, used, most, next };
+      if (used + next > most * (1 + 1e-9)) return { of, step, name, most, used, next };
     }
   }
   return null;
 }
 
-export function exhausted({ scope, name, used, most, next = 0 }: Excess): string {
+function exhausted({ of, step, name, used, most, next = 0 }: Reached): string {
   const more = used >= most || next === 0 ? "" : `, and the next call is reckoned with ${amount(name, next)}`;
-  return `The limit of ${amount(name, most)}${OWNER[scope.of](scope.step)} is reached: ${amount(name, used)} used${more}. Resume the run with a higher one.`;
+  return `The limit of ${amount(name, most)}${OWNER[of](step)} is reached: ${amount(name, used)} used${more}. Resume the run with a higher one.`;
 }
+
+/** Ends what may take no longer than this. */
+export function outOfTime({ of, step }: Pick<Reached, "of" | "step">, most: number): TimeUp {
+  const limit = { of, step, name: "wallMs", most, used: most } as const;
+  const why = exhausted(limit);
+  return { type: "run.limited", why, ...(of !== "run" && { of: step }), limit };
+}
+
+export type TimeUp = Event & { readonly type: "run.limited" };
 
 export function nearing({ of }: Scope, name: keyof Spending, used: number, most: number): string {
   const owner = { run: "", step: " by this step", attempt: " in this attempt" }[of];
@@ -324,9 +322,6 @@ function added(a: Amounts, b: Amounts): Amounts {
 }
 
 function larger(a: Amounts, b: Amounts): Amounts {
-  return {
-    turns: Math.max(a.turns, b.turns),
-    tokens: Math.max(a.tokens, b.tokens),
-    costUsd: Math.max(a.costUsd, b.costUsd),
-  };
+  const [turns, tokens] = [Math.max(a.turns, b.turns), Math.max(a.tokens, b.tokens)];
+  return { turns, tokens, costUsd: Math.max(a.costUsd, b.costUsd) };
 }

@@ -2,21 +2,12 @@
 import type { Acts } from "./due.ts";
 import type { Last } from "../../flow/scene.ts";
 import type { Phase } from "../../flow/deed.ts";
-import type {
-  Call,
-  Command,
-  Entry,
-  Figure,
-  Led,
-  LimitName,
-  Reached,
-  Say,
-  StepCommand,
-  Usage,
-} from "../../flow/event.ts";
+import type { Call, Entry, Figure, Led, LimitName, Reached, Usage } from "../../flow/event.ts";
+import type { Command, Say, StepCommand } from "../../flow/command.ts";
 import { countedUsage } from "../../flow/figure.ts";
 import type { Granted, Label, Limits, StepId, StepLimits } from "../../flow/flow.ts";
-import type { Json, JsonObject } from "../../flow/json.ts";
+import type { JsonObject } from "../../flow/json.ts";
+import type { Try, VisitResult } from "../../flow/lifecycle.ts";
 import type { Verdict } from "../../flow/verdict.ts";
 
 export type State = {
@@ -33,7 +24,7 @@ export type State = {
   readonly failures: { readonly [step: StepId]: number };
   /** How often counted edges were taken since their step was entered from another one. */
   readonly taken: { readonly [step: StepId]: { readonly [edge: string]: number } };
-  /** What the stages of the run have set up between them; it begins with the arguments. */
+  /** What its visits have set up between them; it begins with the arguments. */
   readonly ctx: JsonObject;
   /** Steps that come when the way of the one before them has ended. */
   readonly queue: readonly StepId[];
@@ -125,12 +116,12 @@ export type Lane = {
     readonly over?: string;
   } | null;
   readonly command: StepCommand;
-  /** null: the step is not a stage. */
-  readonly stage: StageLane | null;
+  /** null: the step declares no lifecycle. */
+  readonly life: Life | null;
 };
 
-/** What a stage knows of itself during one visit. */
-export type StageLane = {
+/** What a visit knows of its lifecycle. */
+export type Life = {
   readonly phase: Phase;
   readonly ctx: JsonObject;
   /** The results it was given when it was entered, in their order. */
@@ -143,28 +134,7 @@ export type StageLane = {
   readonly tries: readonly Try[];
   /** The call that completed the present try: it has to be answered if the conversation goes on. */
   readonly completion: Call | null;
-  readonly result: StageResult | null;
-};
-
-export type Try = {
-  readonly index: number;
-  readonly turns: number;
-  readonly capHit: boolean;
-  readonly parseError?: string;
-  readonly verdict?: string;
-  readonly reason?: string;
-};
-
-/** All that a stage leaves behind. */
-export type StageResult = {
-  readonly stageId: StepId;
-  readonly stageExecutionId: string;
-  readonly verdict: "ok" | "skip" | "fail";
-  readonly reason?: string;
-  readonly parsed?: JsonObject;
-  readonly capHit: boolean;
-  readonly attemptCount: number;
-  readonly output?: Json;
+  readonly result: VisitResult | null;
 };
 
 export type Fork = {

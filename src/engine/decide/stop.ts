@@ -2,7 +2,7 @@
 import type { StopFacts } from "../../flow/deed.ts";
 import { fencesIn } from "../../flow/text/fences.ts";
 import type { Flow, StopRule } from "../../flow/flow.ts";
-import { isObject, own, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, parseJson, sameJson, type JsonObject } from "../../flow/json.ts";
 import { checksDone, partsOf } from "../../flow/rules.ts";
 
 export type Standing =
@@ -92,7 +92,7 @@ function hasSignal(rule: StopRule & { kind: "signal" }, { said, payload }: StopF
   const complete = own(payload, "status") === "completed" || own(payload, "result") === "complete";
   if ((named || complete) && holds(rule, payload)) return true;
   return fencedBlocks(said, rule.type).some((block) => {
-    const value = parse(block);
+    const value = parseJson(block);
     return isObject(value) ? holds(rule, value) : rule.fields.length === 0;
   });
 }
@@ -102,7 +102,7 @@ function isSignalled(rule: StopRule & { kind: "signal" }, { said }: StopFacts, {
   const { enabled, outputFormat } = settings.actions;
   if (!enabled || outputFormat === null) return false;
   return fencedBlocks(said, outputFormat).some((block) => {
-    const value = parse(block);
+    const value = parseJson(block);
     return isObject(value) && own(value, "type") === rule.type && holds(rule, value);
   });
 }
@@ -117,12 +117,4 @@ function holds({ fields }: StopRule & { kind: "signal" }, value: JsonObject): bo
 function fencedBlocks(text: string, type: string): readonly string[] {
   const blocks = fencesIn(text, true).filter(({ info, isClosed }) => isClosed && info === type);
   return Array.from(blocks, ({ body }) => body);
-}
-
-function parse(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }

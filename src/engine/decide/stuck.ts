@@ -2,11 +2,12 @@
  * Going round without getting anywhere: the same tool calls with the same results within a visit, or visit after visit
  * of a step that gives the same answer. The model is told once; if it goes on like that, the run stops where it stands.
  */
-import type { Event, Say } from "../../flow/event.ts";
+import { laneIn } from "../../flow/deed.ts";
+import type { Event } from "../../flow/event.ts";
 import { canonicalJson, own } from "../../flow/json.ts";
 import { questionId } from "../../flow/question.ts";
-import type { Lane, State } from "./state.ts";
-import { haltAll, type Deciding } from "./visit.ts";
+import type { State } from "./state.ts";
+import { haltAll, sayBesides, type Deciding } from "./visit.ts";
 
 /** Only for flows that say after how many repeats. */
 export function watched(deciding: Deciding, most: number, before: State, event: Event, after: State): State {
@@ -23,7 +24,7 @@ export function watched(deciding: Deciding, most: number, before: State, event: 
   }
   if (times < most) return state;
   const text = `You ${what.replace("its", "your")} ${times} times in a row, and nothing has changed. Do something else, or come to an end.`;
-  return tellStep(state, step, { kind: "budget", text });
+  return sayBesides(state, (lane) => lane.step === step, { kind: "budget", text });
 }
 
 const REMEDY = "Look at its prompt, its tools or the model; `resume` goes on where it stands.";
@@ -33,7 +34,7 @@ type Done = { readonly step: string; readonly what: string; readonly key: string
 function doneIn(before: State, event: Event, { settled }: State): Done | null {
   if (event.type === "step.called") {
     const { step, visit, results } = event;
-    const lane = before.lanes.find((other) => other.step === step && other.visit === visit);
+    const lane = laneIn(before, event);
     const calls = lane?.command.type === "call" ? lane.command.calls : [];
     const made = calls.map(({ name, input }) => [name, input]);
     const came = results.map(({ ok, content }) => [ok, content]);
@@ -48,15 +49,4 @@ function doneIn(before: State, event: Event, { settled }: State): Done | null {
 
 function digest(...parts: Parameters<typeof canonicalJson>[0][]): string {
   return questionId(canonicalJson(parts));
-}
-
-function tellStep(state: State, step: string, say: Say): State {
-  const lanes = state.lanes.map((lane) => (lane.step === step ? told(lane, say) : lane));
-  return { ...state, lanes, pending: lanes.map(({ command }) => command) };
-}
-
-function told(lane: Lane, say: Say): Lane {
-  if (lane.command.type !== "ask") return lane;
-  const says = [...lane.say, say];
-  return { ...lane, say: says, command: { ...lane.command, say: says } };
 }

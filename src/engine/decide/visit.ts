@@ -1,10 +1,12 @@
 /** Transitions of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
 import type { AtVisit, ChecksRead, Deed, Phase } from "../../flow/deed.ts";
-import type { CheckResult, Led, Say, StepCommand } from "../../flow/event.ts";
+import type { CheckResult, Led } from "../../flow/event.ts";
+import type { Say, StepCommand } from "../../flow/command.ts";
 import type { Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
-import { messages } from "./messages.ts";
-import type { Lane, StageLane, State } from "./state.ts";
+import { lifecycleOf } from "../../flow/lifecycle.ts";
+import { messages } from "../../flow/text/endings.ts";
+import type { Lane, Life, State } from "./state.ts";
 
 /** What every decision needs: the flow, and the list that collects what it does; null: only the state is wanted. */
 export type Deciding = { readonly flow: Flow; readonly deeds: Deed[] | null };
@@ -17,7 +19,7 @@ export type Entrance = {
   readonly origin: StepId | null;
   readonly say?: Say;
   readonly strikes?: number;
-  /** Whose results a stage is given; the one of the step that led here, unless said otherwise. */
+  /** Whose results the visit is given; the one of the step that led here, unless said otherwise. */
   readonly upstream?: readonly StepId[];
   /** The visit that leads here, and how it was settled. */
   readonly leaving?: Lane;
@@ -40,7 +42,7 @@ export function enter(deciding: Deciding, state: State, to: Entrance): State {
   }
   const visit = (own(state.visits, to.step) ?? 0) + 1;
   const say = to.say === undefined ? PROMPT : [to.say];
-  const stage = step.stage === undefined ? null : openStage(state, to);
+  const life = lifecycleOf(step) === undefined ? null : openLife(state, to);
   const lane: Lane = {
     step: to.step,
     visit,
@@ -53,10 +55,10 @@ export function enter(deciding: Deciding, state: State, to: Entrance): State {
     said: "",
     answer: null,
     command:
-      stage === null
+      life === null
         ? { type: "ask", step: to.step, visit, turn: 1, attempt: 1, say }
-        : opening(flow, step, visit, stage, say),
-    stage,
+        : opening(flow, step, visit, life, say),
+    life,
   };
   // A computed member of a literal is set several times slower.
   const visits: { [step: StepId]: number } = { ...state.visits };
@@ -68,7 +70,7 @@ export function enter(deciding: Deciding, state: State, to: Entrance): State {
   if (deeds !== null) {
     if (settled !== null && settled !== state.settled) deeds.push({ kind: "settled", led: settled });
     deeds.push({ kind: "began", step: to.step, visit, iteration: state.iterations + 1 });
-    if (stage !== null) deeds.push(phaseDeed(lane, phaseOf(lane), null));
+    if (life !== null) deeds.push(phaseDeed(lane, phaseOf(lane), null));
   }
   return { ...state, iterations, visits, lanes, pending, settled };
 }
@@ -76,7 +78,7 @@ export function enter(deciding: Deciding, state: State, to: Entrance): State {
 /** What is said to begin with, almost always. */
 const PROMPT: readonly Say[] = [{ kind: "prompt" }];
 
-function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): StageLane {
+function openLife({ ctx, handoff }: State, { origin, upstream }: Entrance): Life {
   const before = upstream ?? (origin === null ? [] : [origin]);
   return {
     phase: "setup",
@@ -90,22 +92,22 @@ function openStage({ ctx, handoff }: State, { origin, upstream }: Entrance): Sta
   };
 }
 
-/** What a stage begins with: its code, its gate, or the model. */
-function opening(flow: Flow, step: Step, visit: number, stage: StageLane, say: readonly Say[]): StepCommand {
+/** What a lifecycle begins with: the code of the project, the gate, or the model. */
+function opening(flow: Flow, step: Step, visit: number, life: Life, say: readonly Say[]): StepCommand {
   const at = { step: step.id, visit, attempt: 1 };
-  if (flow.hooks !== undefined) return { type: "hook", ...at, hook: "setup", input: stage.ctx };
-  const gate = step.stage?.gate;
+  if (flow.hooks !== undefined) return { type: "hook", ...at, hook: "setup", input: life.ctx };
+  const gate = lifecycleOf(step)?.gate;
   return gate === undefined ? { type: "ask", ...at, turn: 1, say } : { type: "check", ...at, checks: [gate] };
 }
 
-/** The phase that a stage is in. Where its project has no code, it begins with its gate or its conversation. */
-export function phaseOf({ stage, command: { type } }: Lane): Phase {
-  if (stage === null || stage.phase !== "setup") return stage?.phase ?? "act";
+/** The phase that a visit is in. Where its project has no code, it begins with its gate or its conversation. */
+export function phaseOf({ life, command: { type } }: Lane): Phase {
+  if (life === null || life.phase !== "setup") return life?.phase ?? "act";
   return type === "hook" ? "setup" : type === "check" ? "gate" : "act";
 }
 
-export function phaseDeed({ step, visit, stage }: Lane, phase: Phase, from: Phase | null): Deed {
-  const { index = 1, capHit = false } = stage?.tries.at(-1) ?? {};
+export function phaseDeed({ step, visit, life }: Lane, phase: Phase, from: Phase | null): Deed {
+  const { index = 1, capHit = false } = life?.tries.at(-1) ?? {};
   return { kind: "phase", step, visit, phase, from, attempt: index, capHit };
 }
 
@@ -141,10 +143,7 @@ export function fail(here: Here, code: string, reason: string, how: Settling = {
 
 /** Ends the run for a reason outside the flow. The visit stays unsettled, so that a resumed run asks it again. */
 export function halt(here: Here, code: string, reason: string): State {
-  const asked = askAgain(here.state, { ...here.lane, faults: 0 });
-  const halted = [...here.state.halted, ...asked.lanes];
-  here.deeds?.push({ kind: "held", visits: asked.lanes });
-  return { ...end(here, asked, null, code, reason, here.step.id), halted, fork: here.state.fork };
+  return haltAll(here, askAgain(here.state, { ...here.lane, faults: 0 }), code, reason, here.step.id);
 }
 
 /** Ends the run for a reason that has to do with none of its visits: a resumed run goes on with all of them. */
@@ -160,22 +159,23 @@ export function haltAll(deciding: Deciding, state: State, code: string, reason: 
 export function suspend(here: Here, code: string, reason: string): State {
   const { state, lane, step } = here;
   const lanes = state.lanes.map((other) => (isSame(other, lane) ? lane : other));
-  const verdict = { outcome: "waiting", code, reason, step: step.id } as const;
-  const halted = [...state.halted, ...lanes];
-  here.deeds?.push({ kind: "held", visits: lanes }, { kind: "ended", verdict });
-  return { ...state, lanes: [], settled: null, verdict, pending: [{ type: "end", verdict }], halted };
+  return hold(here, { ...state, lanes }, code, reason, step.id);
 }
 
-const NONE: readonly Lane[] = [];
-
 /** Ends this stretch because somebody wants it so: it goes on where it stands, and only when it is told to. */
-export function paused({ deeds }: Deciding, state: State): State {
+export function paused(deciding: Deciding, state: State): State {
+  const step = state.halted[0]?.step ?? state.lanes[0]?.step ?? null;
+  return hold(deciding, state, "PAUSED", "The run is paused.", step);
+}
+
+function hold({ deeds }: Deciding, state: State, code: string, reason: string, step: StepId | null): State {
+  const verdict = { outcome: "waiting", code, reason, step } as const;
   const halted = [...state.halted, ...state.lanes];
-  const step = halted[0]?.step ?? null;
-  const verdict = { outcome: "waiting", code: "PAUSED", reason: "The run is paused.", step } as const;
   deeds?.push({ kind: "held", visits: state.lanes }, { kind: "ended", verdict });
   return { ...state, lanes: NONE, settled: null, verdict, pending: [{ type: "end", verdict }], halted };
 }
+
+const NONE: readonly Lane[] = [];
 
 /** `code` null means completed. */
 export function end(
@@ -249,6 +249,16 @@ export function leave({ deeds }: Deciding, state: State, lane: Lane, settled: Le
 
 function lanesBeside({ lanes }: State, lane: Lane): readonly Lane[] {
   return lanes.length === 1 ? NONE : lanes.filter((other) => !isSame(other, lane));
+}
+
+/** Something more is said to the visits that are about to be asked. */
+export function sayBesides(state: State, isMeant: (lane: Lane) => boolean, say: Say): State {
+  const lanes = state.lanes.map((lane) => {
+    if (lane.command.type !== "ask" || !isMeant(lane)) return lane;
+    const says = [...lane.say, say];
+    return { ...lane, say: says, command: { ...lane.command, say: says } };
+  });
+  return { ...state, lanes, pending: lanes.map(commandOf) };
 }
 
 function replaceLane(state: State, lane: Lane): State {

@@ -1,5 +1,6 @@
 /** Asks people: the question is recorded first, then anyone with access may answer it. */
-import type { AskedWithin, CallResult, Command, Event, Judged, Question, Ruling } from "../../flow/event.ts";
+import type { AskedWithin, CallResult, Event, JudgedCall, Question, Ruling } from "../../flow/event.ts";
+import type { Command } from "../../flow/command.ts";
 import type { Step } from "../../flow/flow.ts";
 import { questionId, waitingCode } from "../../flow/question.ts";
 import {
@@ -9,6 +10,7 @@ import {
   type Gate,
   type Ports,
   type RunRequest,
+  type ToolCall,
   type TurnRequest,
   type Wish,
 } from "../ports.ts";
@@ -86,7 +88,7 @@ export function gateOf(
   step: Step,
   { asker: { key, visit, turn }, signal }: TurnRequest,
   { toolbox, person }: Ports,
-  judged: Judged[],
+  judged: JudgedCall[],
 ): Within {
   const asked: AskedWithin[] = [];
   const approved = new Set<string>();
@@ -141,12 +143,10 @@ export function gateOf(
   return { gate, call, asked, broken: () => broken };
 }
 
-type ToolCall = Parameters<Gate>[0];
-
 /** As much of it as anybody will read. */
 const MOST_JUDGED = 500;
 
-function note(judged: Judged[], name: string, denied: string | null): void {
+function note(judged: JudgedCall[], name: string, denied: string | null): void {
   if (judged.length >= MOST_JUDGED) return;
   const tool = name.length > 80 ? `${name.slice(0, 80)}…` : name;
   judged.push(denied === null ? { name: tool } : { name: tool, denied });

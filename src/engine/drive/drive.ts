@@ -4,13 +4,14 @@
  */
 import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
 import type { Deed } from "../../flow/deed.ts";
-import type { Entry, Event, StepCommand } from "../../flow/event.ts";
+import type { Entry, Event } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import { flowFrom } from "../../flow/adopted.ts";
 import type { Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
-import { exhausted } from "../decide/spend.ts";
+import { outOfTime, type TimeUp } from "../decide/spend.ts";
 import type { Ports, RunHandle } from "../ports.ts";
 import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
@@ -107,25 +108,19 @@ function currentLimits({ flow, past, adopted = {} }: Drive): Granted {
   return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
 }
 
-type Limited = Event & { readonly type: "run.limited" };
-
 /** The time that is left of what the run may be driven, and the event that ends it then; null: there is no limit. */
-function wallOf(options: Drive): { readonly left: number; readonly event: Limited } | null {
+function wallOf(options: Drive): { readonly left: number; readonly event: TimeUp } | null {
   const { past } = options;
   const { wallMs } = grantedIn(options) ?? currentLimits(options);
   if (wallMs === undefined) return null;
-  const why = exhausted({ scope: RUN, name: "wallMs", used: wallMs, most: wallMs });
-  const limit = { of: "run", step: "", name: "wallMs", most: wallMs, used: wallMs } as const;
-  return { left: wallMs - drivenMs(past), event: { type: "run.limited", why, limit } };
+  return { left: wallMs - drivenMs(past), event: outOfTime({ of: "run", step: "" }, wallMs) };
 }
-
-const RUN = { of: "run", step: "", limits: {} } as const;
 
 /** `stopped`: what ends the run when the signal aborts, where it is not only interrupted. */
 async function driveOn(
   options: Drive,
   act: typeof perform = perform,
-  stopped: () => Limited | null = () => null,
+  stopped: () => TimeUp | null = () => null,
 ): Promise<State> {
   const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes } = options;
   const { recall, observe, wantsDeeds = false } = options;
@@ -149,7 +144,7 @@ async function driveOn(
    * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
    * or something is due before.
    */
-  const stage = (event: Event, alone = true): Staged => {
+  const draft = (event: Event, alone = true): Draft => {
     const deeds: Deed[] | null = wantsDeeds ? [] : null;
     const next = stateAfter(flow, state, event, deeds);
     const at = ports.clock.now();
@@ -168,7 +163,7 @@ async function driveOn(
   };
 
   /** It is written: now it counts. */
-  const believe = ({ entries, next, after, deeds }: Staged): void => {
+  const believe = ({ entries, next, after, deeds }: Draft): void => {
     const entry = entries[0];
     const ending = entries[1];
     seq += entries.length;
@@ -180,9 +175,9 @@ async function driveOn(
   };
 
   const commit = async (event: Event, alone = true): Promise<void> => {
-    const staged = stage(event, alone);
-    await handle.append(staged.entries);
-    believe(staged);
+    const drafted = draft(event, alone);
+    await handle.append(drafted.entries);
+    believe(drafted);
   };
 
   if ("type" in first) await commit(first);
@@ -208,9 +203,9 @@ async function driveOn(
         await commitCut(event);
         break;
       }
-      const staged = stage(event);
-      await handle.append(staged.entries);
-      believe(staged);
+      const drafted = draft(event);
+      await handle.append(drafted.entries);
+      believe(drafted);
     }
   }
   const limited = signal.aborted && state.verdict === null ? stopped() : null;
@@ -332,7 +327,7 @@ function isIdle(type: StepCommand["type"]): boolean {
   return type === "question" || type === "wait";
 }
 
-type Staged = {
+type Draft = {
   readonly entries: readonly Entry[];
   readonly next: State;
   readonly after: State;

@@ -1,26 +1,28 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
+import { laneIn } from "../../flow/deed.ts";
 import type {
   Answerer,
   CheckResult,
-  StepCommand,
   Event,
   Figure,
-  Judged,
+  JudgedCall,
   Reply,
   Sight,
   Usage,
 } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import type { Answer, Flow, Step, StepId } from "../../flow/flow.ts";
 import { plainUsage } from "../../flow/figure.ts";
 import { isObject } from "../../flow/json.ts";
+import { lifecycleOf } from "../../flow/lifecycle.ts";
 import { ANSWER_CAPS, bound, extractBeside, extractObject } from "../decide/answer.ts";
 import { approvedFor, gateOf, question, wished } from "./ask-people.ts";
 import type { Message, Ports, RunRequest, TurnRequest, TurnResult } from "../ports.ts";
 import { schemaFault } from "../schema/schema.ts";
-import { turnsWithin } from "../decide/spend.ts";
+import { attemptOf, turnsWithin } from "../decide/spend.ts";
 import type { State } from "../decide/state.ts";
 import { outsideOf } from "../decide/stop.ts";
-import { callInStage, hook, initTrouble } from "./perform-stage.ts";
+import { hook, initTrouble, laneOf } from "./lifecycle.ts";
 import { sayAll, type Conversation, type Talk } from "./talk.ts";
 
 export function perform(
@@ -36,9 +38,7 @@ export function perform(
     case "ask":
       return ask(flow, state, step, command, ports, talk, signal);
     case "call":
-      return step.stage === undefined
-        ? call(state, step, command, ports, signal)
-        : callInStage(state, step, command, ports, signal);
+      return call(state, step, command, ports, signal);
     case "check":
       return check(flow, state, step, command, ports, talk, signal);
     case "look":
@@ -118,7 +118,7 @@ async function query(state: State, request: TurnRequest, question: Question): Pr
   const { run, spec } = ports.backend;
   if (run === undefined)
     return await heard(question, fault(`The backend ${spec.id} offers neither turn nor run`), UNJUDGED);
-  const judged: Judged[] = [];
+  const judged: JudgedCall[] = [];
   const most = turnsLeft(state, step, command);
   const within = gateOf(state, step, request, ports, judged);
   let result: TurnResult;
@@ -142,7 +142,7 @@ function threw(error: unknown): TurnResult {
 function heard(
   { flow, step, command, ports, talked, said }: Question,
   came: TurnResult,
-  judged: readonly Judged[],
+  judged: readonly JudgedCall[],
 ): Event | Promise<Event> {
   let result = came;
   const usage = usageOf(result, ports.backend.free === true);
@@ -182,6 +182,7 @@ function answered(
   return { type: "step.answered", step, visit, turn, reply };
 }
 
+/** Beyond its list a step with a lifecycle may be granted a tool; whether it is, the toolbox finds out. */
 async function call(
   state: State,
   step: Step,
@@ -190,16 +191,17 @@ async function call(
   signal: AbortSignal,
 ): Promise<Event> {
   const { visit, turn, calls } = command;
+  const { toolbox } = ports;
   const approved = approvedFor(state, command);
-  const wish = ports.toolbox.wish?.(step, calls, approved) ?? null;
+  const wish = toolbox.wish?.(step, calls, approved) ?? null;
   if (wish !== null) return wished(command, wish, approved.ruled, ports);
-  return {
-    type: "step.called",
-    step: step.id,
-    visit,
-    turn,
-    results: await ports.toolbox.call(step, calls, signal, approved),
-  };
+  const at = { step: step.id, visit, turn };
+  if (lifecycleOf(step) === undefined)
+    return { type: "step.called", ...at, results: await toolbox.call(step, calls, signal, approved) };
+  const attempt = attemptOf(laneOf(state, step, visit));
+  const called = await toolbox.callGranted(step, calls, { run: state.run, visit, attempt, approved }, signal);
+  if (called.kind === "results") return { type: "step.called", ...at, results: called.results };
+  return wished(command, called.wish, called.ruled, ports);
 }
 
 /** In order; the first failure wins and the rest is not run. */
@@ -231,7 +233,7 @@ async function look(
   ports: Ports,
   signal: AbortSignal,
 ): Promise<Event> {
-  const lane = state.lanes.find((other) => other.step === step && other.visit === visit);
+  const lane = laneIn(state, { step, visit });
   const glance = {
     run: state.run,
     step,
@@ -278,7 +280,7 @@ function toRequest(
   command: StepCommand & { type: "ask" },
   ports: Ports,
   messages: readonly Message[],
-  ofStage: string | undefined,
+  ownSystem: string | undefined,
   signal: AbortSignal,
 ): TurnRequest {
   const { visit, turn, attempt } = command;
@@ -292,7 +294,7 @@ function toRequest(
     beside,
   };
   const { model, answer } = step;
-  const system = ofStage ?? ports.compose.system(flow);
+  const system = ownSystem ?? ports.compose.system(flow);
   const tools = ports.toolbox.offer(step);
   const request: TurnRequest =
     answer.kind === "text"
@@ -307,7 +309,7 @@ function outputOf({ schema, channel }: Answer & { kind: "object" }): NonNullable
 }
 
 const NOBODY: readonly StepId[] = [];
-const UNJUDGED: readonly Judged[] = [];
+const UNJUDGED: readonly JudgedCall[] = [];
 
 /** What an agent with a loop of its own needs besides: only what is new to it, and our gate. */
 function toRunRequest(
@@ -331,10 +333,10 @@ function toRunRequest(
   };
 }
 
-/** Responses that this visit may still have, and the run; each try of a stage has its own. */
+/** Responses that this visit may still have, and the run; each attempt has its own. */
 function turnsLeft(state: State, step: Step, { visit, turn }: StepCommand & { type: "ask" }): number {
-  const lane = state.lanes.find((other) => other.step === step.id && other.visit === visit);
-  const ofVisit = step.turns - turn + 1 + (lane?.stage?.since ?? 0);
+  const lane = laneIn(state, { step: step.id, visit });
+  const ofVisit = step.turns - turn + 1 + (lane?.life?.since ?? 0);
   return lane === undefined ? ofVisit : Math.min(ofVisit, turnsWithin(state, lane));
 }
 

@@ -1,6 +1,6 @@
 /**
  * The times of entries. They are those of the clock that people read, and such a clock is set: by hand, over the network,
- * after a machine has slept. An entry notes how far, so that what a run took is never told by two settings of it.
+ * after a computer has slept. An entry notes how far, so that what a run took is never told by two settings of it.
  */
 import type { Entry } from "../../flow/event.ts";
 import type { Clock } from "../ports.ts";

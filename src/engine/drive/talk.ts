@@ -1,11 +1,13 @@
 /** The conversations of a run: one that steps share, and one for each visit that starts fresh. */
-import type { Event, Reply, Say } from "../../flow/event.ts";
+import { laneIn } from "../../flow/deed.ts";
+import type { Event, Reply } from "../../flow/event.ts";
+import type { Say } from "../../flow/command.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
 import type { Message, Ports } from "../ports.ts";
 import type { State } from "../decide/state.ts";
 
-/** `system`: of a stage, whose prompt is rendered once for the whole visit. */
+/** `system`: of a visit with a lifecycle, where it is rendered once for the whole visit. */
 export type Conversation = { readonly messages: Message[]; session?: string; system?: string };
 
 export type Talk = {
@@ -46,7 +48,7 @@ export function createTalk(ports: Pick<Ports, "compose">): Talk {
   function recall(flow: Flow, state: State, event: Event): void {
     if (event.type !== "step.answered" || event.reply.kind !== "said") return;
     const step = own(flow.steps, event.step);
-    const lane = state.lanes.find((other) => other.step === event.step && other.visit === event.visit);
+    const lane = laneIn(state, event);
     if (step === undefined || lane === undefined || step.by.kind !== "model") return;
     const said = sayAll(flow, state, step, lane.say, ports);
     if (said.kind === "messages") open(step, event.visit).messages.push(...said.messages);

@@ -1,8 +1,9 @@
 /** The time that a run, its steps and their attempts take: an end to what takes longer than it may. */
-import type { Entry, Event, Reached, Usage } from "../../flow/event.ts";
+import { laneIn } from "../../flow/deed.ts";
+import type { Entry, Event, Usage } from "../../flow/event.ts";
 import type { StepId } from "../../flow/flow.ts";
 import { perform } from "./perform.ts";
-import { attemptOf, exhausted, isTold, limitsOn, nearing, softly, type Scope } from "../decide/spend.ts";
+import { attemptOf, isTold, limitsOn, nearing, outOfTime, softly, type Scope } from "../decide/spend.ts";
 import type { Lane, State } from "../decide/state.ts";
 
 export type Stopwatch = {
@@ -55,11 +56,7 @@ export function createStopwatch(): Stopwatch {
     const due = scopes.flatMap((scope) => {
       const most = scope.limits.wallMs;
       if (most === undefined || scope.of === "run") return [];
-      const limit: Reached = { of: scope.of, step, name: "wallMs", most, used: most };
-      const why = exhausted({ scope, name: "wallMs", used: most, most });
-      return [
-        { left: most - used(scope, now), event: { type: "run.limited", why, of: step, limit } as const },
-      ];
+      return [{ left: most - used(scope, now), event: outOfTime(scope, most) }];
     });
     return due.toSorted((a, b) => a.left - b.left)[0];
   };
@@ -81,10 +78,9 @@ export function createStopwatch(): Stopwatch {
 
   const timed: typeof perform = async (flow, state, command, ports, talk, signal) => {
     const now = ports.clock.now();
-    const { step, visit } = command;
-    const due = deadline(state, step, now);
+    const due = deadline(state, command.step, now);
     if (due !== undefined && due.left <= 0) return due.event;
-    const lane = state.lanes.find((other) => other.step === step && other.visit === visit);
+    const lane = laneIn(state, command);
     const warned = command.type === "ask" && lane !== undefined ? warning(state, lane, now) : null;
     if (warned !== null) return warned;
     if (due === undefined) return await perform(flow, state, command, ports, talk, signal);

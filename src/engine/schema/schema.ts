@@ -2,6 +2,7 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import type { Flow } from "../../flow/flow.ts";
 import { isObject, own, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
+import { lifecycleOf } from "../../flow/lifecycle.ts";
 import { MOST_STEPS, readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.ts";
 import { isPlain, misfit } from "../../flow/plain-schema.ts";
 import { isAffordable, sizeOf, uncountable } from "./schema-cost.ts";
@@ -116,9 +117,9 @@ export function faultPath(schema: JsonSchema): Path {
 
 /** Every schema that answers of the flow are held against. */
 export function schemasOf(flow: Flow): readonly JsonSchema[] {
-  return Object.values(flow.steps).flatMap(({ answer, stage }) =>
-    [answer.kind === "object" ? answer.schema : undefined, stage?.inputs].flatMap((source) =>
-      source?.kind === "schema" ? [source.schema] : [],
+  return Object.values(flow.steps).flatMap((step) =>
+    [step.answer.kind === "object" ? step.answer.schema : undefined, lifecycleOf(step)?.inputs].flatMap(
+      (source) => (source?.kind === "schema" ? [source.schema] : []),
     ),
   );
 }

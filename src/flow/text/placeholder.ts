@@ -4,7 +4,7 @@
  */
 import type { Path } from "../json.ts";
 
-export type Part = { readonly kind: "text"; readonly text: string } | Placeholder;
+export type BodyPart = { readonly kind: "text"; readonly text: string } | Placeholder;
 
 export type Placeholder = {
   readonly kind: "value";
@@ -40,8 +40,8 @@ export const STAGE_FIELDS = ["id", "name"] as const;
  *
  *     parseStageBody("Do {{ctx.task}}")  // → text "Do ", value ctx ["task"]
  */
-export function parseStageBody(text: string): readonly Part[] {
-  const parts: Part[] = [];
+export function parseStageBody(text: string): readonly BodyPart[] {
+  const parts: BodyPart[] = [];
   let plain = "";
   let from = 0;
   for (const match of text.matchAll(TOKEN)) {

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { RunnerError } from "../../engine/ports.ts";
-import { isObject, own } from "../../flow/json.ts";
+import { isObject, own, parseJson } from "../../flow/json.ts";
 import { entryFault, isRunId, isTime } from "../../flow/recorded.ts";
 import { createArtifacts } from "./artifacts.ts";
 import { entrySum, flowSum, runSum } from "./checksum.ts";
@@ -132,7 +132,7 @@ function flowIn({ values }: PageRow): readonly [string, string, number | null] |
   const [digest, json, sum = null] = values;
   if ((values.length !== 2 && values.length !== 3) || typeof digest !== "string") return null;
   if (typeof json !== "string" || !isNumberOrNull(sum)) return null;
-  const fits = sum === null ? isObject(parsed(json)) : sum === flowSum(digest, json);
+  const fits = sum === null ? isObject(parseJson(json)) : sum === flowSum(digest, json);
   return fits ? [digest, json, sum] : null;
 }
 
@@ -149,7 +149,7 @@ type Artifacts = ReturnType<typeof createArtifacts>;
 function isReadable(row: string, from: Artifacts, to: Artifacts): boolean {
   try {
     const body = from.restore(row, "", 0);
-    if (entryFault(parsed(body)) !== null) return false;
+    if (entryFault(parseJson(body) ?? null) !== null) return false;
     return from.named(row) === null || to.keep(body) === row;
   } catch (error) {
     if (error instanceof RunnerError) return false;
@@ -195,7 +195,7 @@ function settleRun(run: FoundRun, sql: ReturnType<typeof prepareAll>): SalvagedR
 
 /** A run whose row is lost, as its first entry names it. */
 function runFrom(key: number, first: string | null): FoundRun | null {
-  const entry = first === null ? null : parsed(first);
+  const entry = first === null ? null : (parseJson(first) ?? null);
   const event = isObject(entry) ? own(entry, "event") : undefined;
   if (!isObject(entry) || !isObject(event) || own(event, "type") !== "run.started") return null;
   const [id, agent, digest] = [own(event, "run"), own(event, "agent"), own(event, "flow")];
@@ -236,7 +236,7 @@ function prepareAll(db: DatabaseSync) {
     },
     isEnded(key: number, seq: number) {
       const { body } = last.get(key, seq) as { readonly body: string };
-      const entry = parsed(body);
+      const entry = parseJson(body) ?? null;
       const event = isObject(entry) ? own(entry, "event") : undefined;
       return isObject(event) && own(event, "type") === "run.ended";
     },
@@ -248,14 +248,6 @@ function prepareAll(db: DatabaseSync) {
     removeEntries: (key: number) => void removeEntries.run(key),
     removeStrays: () => Number(removeStrays.run().changes),
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
-  }
 }
 
 function isCount(value: Value | undefined): value is number {

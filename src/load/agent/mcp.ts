@@ -1,6 +1,6 @@
 /** Servers of tools as files declare them. */
 import { FORBIDDEN_NAMES } from "../../flow/json.ts";
-import { isServerName, REFERENCE, type McpServer, type McpServers } from "../../flow/mcp.ts";
+import { isServerName, ENV_REFERENCE, type McpServer, type McpServers } from "../../flow/mcp.ts";
 import { LOADER } from "../rules/values.ts";
 import type { Document } from "../text/document.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
@@ -87,7 +87,7 @@ export function faultOf({ type, command, url, env, headers }: Source): Fault | n
       `${JSON.stringify(misnamed)} is not a valid name for ${key}`,
       "Rename it.",
     ];
-  const [odd] = [...values].find(([, value]) => value.replaceAll(REFERENCE, "").includes("${")) ?? [];
+  const [odd] = [...values].find(([, value]) => value.replaceAll(ENV_REFERENCE, "").includes("${")) ?? [];
   if (odd === undefined) return null;
   return [
     `${key}/${escapeSegment(odd)}`,

@@ -113,7 +113,8 @@ function quadratic(schema: Json): Path | null {
     if (!types.every((one) => SCALARS.has(one))) return [];
   }
   for (const key of Object.keys(schema)) {
-    const found = quadratic((schema as JsonSchema)[key]!);
+    const member = (schema as JsonSchema)[key]!;
+    const found = typeof member === "object" ? quadratic(member) : null;
     if (found !== null) return [key, ...found];
   }
   return null;

@@ -1,5 +1,5 @@
 /** Rules about servers of tools: declared so that they can be used, used by a step, and given no secrets. */
-import { mayUseServer, MCP_PREFIX, REFERENCE, serverNamed, toolNameOf } from "../../flow/mcp.ts";
+import { mayUseServer, MCP_PREFIX, ENV_REFERENCE, serverNamed, toolNameOf } from "../../flow/mcp.ts";
 import { faultOf, isUsableName, type Source } from "../agent/mcp.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
@@ -152,7 +152,7 @@ function* checkSecrets(name: string, source: Source, place: At): Generator<Findi
 /** Called like a secret without being one of the user's variables, or with the shape of a key. */
 function isSecret([name, value]: readonly [string, string]): boolean {
   if (SHAPE.test(value)) return true;
-  return value !== "" && value.search(REFERENCE) === -1 && CALLED.test(name);
+  return value !== "" && value.search(ENV_REFERENCE) === -1 && CALLED.test(name);
 }
 
 const CALLED =

@@ -67,10 +67,10 @@ function* checkVariables({ params, place, name }: ConditionUse): Generator<Findi
 }
 
 function variableFault(key: string, value: string): { readonly why: string; readonly fix: string } | null {
-  const rename = "Give it another name, here and in the command.";
-  if (!NAME.test(key)) return { why: "a name may only contain letters, digits and _", fix: rename };
+  const fix = "Give it another name, here and in the command.";
+  if (!NAME.test(key)) return { why: "a name may only contain letters, digits and _", fix };
   if (RESERVED.test(key) || LOADER.test(key))
-    return { why: "the shell uses this variable, or it changes which programs run", fix: rename };
+    return { why: "the shell uses this variable, or it changes which programs run", fix };
   if (value.includes("\0")) return { why: "its value holds a NUL character", fix: "Remove it." };
   if (value.length <= MAX_VALUE) return null;
   return { why: `its value is longer than ${MAX_VALUE} characters`, fix: "Write it to a file." };

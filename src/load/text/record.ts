@@ -1,11 +1,11 @@
 /** What was read by a shape, as plain JSON: what a flow keeps, and what `explain` shows. */
 import { readPath, sameJson, type Json, type JsonObject } from "../../flow/json.ts";
-import type { Form, Recorded, Shape } from "../../flow/shape.ts";
+import type { Form, RecordedShape, Shape } from "../../flow/shape.ts";
 import type { SettingValue } from "../index.ts";
 
 /** Without what was not written, and without what was added later and has its default. */
-export function recordOf<T>(shape: Shape<T>, value: T | Partial<T>): Recorded<T> {
-  return record(shape, value, true) as Recorded<T>;
+export function recordOf<T>(shape: Shape<T>, value: T | Partial<T>): RecordedShape<T> {
+  return record(shape, value, true) as RecordedShape<T>;
 }
 
 /** Every setting of a shape in the order of its declaration, with its value or its default. A map is one setting. */

@@ -1,6 +1,6 @@
 /** Asking people while a run is under way: the person at the terminal, and those who answer from elsewhere. */
 import { setTimeout as pause } from "node:timers/promises";
-import type { Asked, Clock, Person, Told } from "../../engine/ports.ts";
+import type { AskedQuestion, Clock, Person, Told } from "../../engine/ports.ts";
 import { createMailbox } from "./mailbox.ts";
 import type { Ask } from "../options.ts";
 
@@ -26,7 +26,7 @@ export function createAsking(people: People): Person["ask"] {
   const complained = new Set<string>();
 
   /** What needs nobody's attention any more: it was answered from elsewhere, or its time is up. */
-  async function settled(question: Asked): Promise<Told | null> {
+  async function settled(question: AskedQuestion): Promise<Told | null> {
     const { expiresAt = Infinity } = question;
     const found = await mailbox.look(question);
     if (found?.kind === "letter" && found.at <= expiresAt) return { answer: found.answer, by: found.by };

@@ -1,6 +1,6 @@
 /** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
 import { offeredIn } from "../../boundaries/tools/toolbox.ts";
-import { answersOf, budgetOf, responsesOf, type Budget } from "../../tell/budget.ts";
+import { answersOf, budgetOf, responsesOf, type AnswerBudget } from "../../tell/budget.ts";
 import type {
   Check,
   Flow,
@@ -8,7 +8,7 @@ import type {
   Limits,
   Parameter,
   Prompt,
-  Stage,
+  Lifecycle,
   Step,
   StepGuard,
   StepId,
@@ -16,7 +16,7 @@ import type {
 import { handlerOf } from "../../flow/handlers.ts";
 import { isObject, own, sameJson, type Json, type Path } from "../../flow/json.ts";
 import { fieldPathText, placeholdersIn } from "../../flow/text/placeholder.ts";
-import { outlineOf, type Edge, type Node } from "../../tell/outline.ts";
+import { outlineOf, type Edge, type OutlineNode } from "../../tell/outline.ts";
 import type { Problem } from "../../flow/problem.ts";
 import { maxIterationsOf } from "../../flow/rules.ts";
 import { MODE_BY_KIND } from "../../flow/settings.ts";
@@ -47,8 +47,8 @@ export type AgentExplained = {
   readonly hooks: string | null;
   readonly parameters: readonly (Parameter & { readonly origin: ValueOrigin })[];
   readonly settings: readonly (Sourced & { readonly key: string })[];
-  readonly steps: readonly Node[];
-  readonly budget: Budget;
+  readonly steps: readonly OutlineNode[];
+  readonly budget: AnswerBudget;
   readonly problems: readonly Problem[];
 };
 
@@ -107,7 +107,7 @@ export type StepExplained = {
 
 export type Interrupted = Sourced<"retry" | "ask" | "fail">;
 
-export type StageExplained = Pick<Stage, "attempts" | "backoff" | "unresolved"> & {
+export type StageExplained = Pick<Lifecycle, "attempts" | "backoff" | "unresolved"> & {
   readonly turnCap: number;
   readonly gate: string | null;
   /** The tools it may call, and the one that ends it. */

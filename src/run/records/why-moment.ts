@@ -1,19 +1,21 @@
 /** One thing that happened in a visit, with what led to it and what it led to, worked out again by the engine's own functions. */
+import {
+  laneIn,
+  type AnswerRead,
+  type ChecksRead,
+  type Choice,
+  type EdgeRead,
+  type Naming,
+  type PlainMove,
+  type StopFacts,
+} from "../../flow/deed.ts";
 import { fillIn } from "../../effects/process/shell.ts";
 import { readCarry, readReason } from "../../engine/decide/gate.ts";
 import type { Fork, Lane, State } from "../../engine/decide/state.ts";
-import { contextOf } from "../../engine/decide/attempt.ts";
+import { laneContext } from "../../engine/decide/attempt.ts";
 import { outsideOf, standing, type Standing } from "../../engine/decide/stop.ts";
-import type {
-  AnswerRead,
-  ChecksRead,
-  Choice,
-  EdgeRead,
-  Naming,
-  PlainMove,
-  StopFacts,
-} from "../../flow/deed.ts";
-import type { CheckResult, Event, Led, Say } from "../../flow/event.ts";
+import type { CheckResult, Event, Led } from "../../flow/event.ts";
+import type { Say } from "../../flow/command.ts";
 import type { Flow, Guard, Label, Step, StopRule } from "../../flow/flow.ts";
 import { own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
 import { placeholdersIn } from "../../flow/text/placeholder.ts";
@@ -23,7 +25,7 @@ import { composer, editionOf } from "../../prompts/compose.ts";
 import { readsOf, stageSupplier, type VariableRead } from "../../flow/reads.ts";
 import { stageValue } from "../../prompts/stage.ts";
 import { explainMissing, supplied } from "../../prompts/variables.ts";
-import { deedsOf, laneIn } from "../../story/story.ts";
+import { deedsOf } from "../../story/story.ts";
 import type { Happened } from "../../story/visits.ts";
 
 export type WhyMoment = {
@@ -171,7 +173,7 @@ export function toldOf(flow: Flow, step: Step, say: Say, scene: State): WhyTold 
 /** The prompt of a stage is its system prompt: what stands in it, and who put it there. */
 function toldStage(step: Step, say: Say, state: State, flow: Flow): WhyTold {
   const lane = state.lanes.find((other) => other.step === step.id);
-  const ctx = lane === undefined ? {} : contextOf(state, lane);
+  const ctx = (lane && laneContext(state, lane)) ?? {};
   const { file, tried, text } = step.prompt;
   const placeholders = new Map(placeholdersIn(text).map((part) => [part.written, part]));
   const variables = [...placeholders.values()].map((part): SuppliedVariable => {
@@ -180,7 +182,7 @@ function toldStage(step: Step, say: Say, state: State, flow: Flow): WhyTold {
     const missing = value === null ? "its context has no such value" : null;
     return { name: part.written, isDeclared: true, isUsed: true, supplier, value, missing };
   });
-  return { say, prompt: { file, tried }, variables, words: composer.stage(step, ctx) };
+  return { say, prompt: { file, tried }, variables, words: composer.ownSystem(step, ctx) };
 }
 
 function suppliedVariables(flow: Flow, step: Step, scene: State): readonly SuppliedVariable[] {

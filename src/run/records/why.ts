@@ -1,7 +1,8 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
 import type { Prepared, PreparedFlows } from "../../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
-import type { StepCommand, Entry, Led } from "../../flow/event.ts";
+import type { Entry, Led } from "../../flow/event.ts";
+import type { StepCommand } from "../../flow/command.ts";
 import type { Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import type { Verdict } from "../../flow/verdict.ts";
 import { own } from "../../flow/json.ts";

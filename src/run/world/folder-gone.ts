@@ -24,7 +24,7 @@ export function present(ports: Ports): Ports {
   return {
     ...ports,
     ...(run !== undefined && { backend: { ...backend, run: after(run) } }),
-    toolbox: { ...toolbox, call: after(toolbox.call), callInStage: after(toolbox.callInStage) },
+    toolbox: { ...toolbox, call: after(toolbox.call), callGranted: after(toolbox.callGranted) },
     shell: { ...shell, check: after(shell.check), perform: after(shell.perform) },
   };
 }

@@ -9,7 +9,7 @@ import { RunnerError } from "../../engine/ports.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import {
-  REFERENCE,
+  ENV_REFERENCE,
   serverNamed,
   serversInUse,
   toolNameOf,
@@ -144,7 +144,7 @@ function expanded(
   return Object.fromEntries(
     Object.entries(values).map(([key, value]) => [
       key,
-      value.replaceAll(REFERENCE, (_, variable: string) => seen[variable] ?? ""),
+      value.replaceAll(ENV_REFERENCE, (_, variable: string) => seen[variable] ?? ""),
     ]),
   );
 }

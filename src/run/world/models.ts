@@ -13,7 +13,7 @@ import {
 } from "../../backends/ai-sdk/providers.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
-import { REFERENCE, variablesIn } from "../../flow/mcp.ts";
+import { ENV_REFERENCE, variablesIn } from "../../flow/mcp.ts";
 import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 import { addressFault, addressShown, readConfig, type UserConfig, type WireSettings } from "./config.ts";
 import { proxiesOf, proxyFault, proxyHint } from "./proxy.ts";
@@ -221,7 +221,7 @@ export function filledHeaders(
 }
 
 function fillIn(value: string, env: NodeJS.ProcessEnv): string {
-  return value.replaceAll(REFERENCE, (_, name: string) => filled(env[name]) ?? "");
+  return value.replaceAll(ENV_REFERENCE, (_, name: string) => filled(env[name]) ?? "");
 }
 
 /** The same address serves Claude Code and others, which add the version of the protocol themselves. */

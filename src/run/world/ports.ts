@@ -66,7 +66,7 @@ export function createPorts(around: PortsContext): Ports {
       judge: (...args) => all().toolbox.judge(...args),
       wish: (...args) => all().toolbox.wish?.(...args) ?? null,
       call: (...args) => all().toolbox.call(...args),
-      callInStage: (...args) => all().toolbox.callInStage(...args),
+      callGranted: (...args) => all().toolbox.callGranted(...args),
     },
     shell: {
       check: (...args) => all().shell.check(...args),

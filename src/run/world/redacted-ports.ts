@@ -16,7 +16,7 @@ export function discreet(ports: Ports, redactor: Redactor): Ports {
     toolbox: {
       ...toolbox,
       call: async (...args) => value(await toolbox.call(...args)),
-      callInStage: async (...args) => value(await toolbox.callInStage(...args)),
+      callGranted: async (...args) => value(await toolbox.callGranted(...args)),
     },
     shell: {
       ...shell,

@@ -3,7 +3,7 @@ import { connectionTrouble } from "../../backends/ai-sdk/connection.ts";
 import { readBody, reportsError } from "../../backends/ai-sdk/error-text.ts";
 import { TOKENS, type ProviderId } from "../../backends/ai-sdk/providers.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
-import type { Json } from "../../flow/json.ts";
+import { parseJson } from "../../flow/json.ts";
 import { configFile, readConfig } from "./config.ts";
 import { filledHeaders, findModel, keyIn, withVersion } from "./models.ts";
 import { proxiesOf, proxyHint } from "./proxy.ts";
@@ -108,21 +108,13 @@ function judge(
       "set the base address to where it leads",
     );
   if (status >= 400) return bad(`answers ${status}${words}`, `${CHECK_ADDRESS} and the key`);
-  const value = parsed(body);
+  const value = parseJson(body);
   if (value === undefined ? !/^\s*[[{]/.test(body) : reportsError(value))
     return bad(
       `answers ${status}, but not with a list of models${words}`,
       `${CHECK_ADDRESS}; a server of another kind may be there`,
     );
   return { ok: true, detail: `${url} answers ${status}` };
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }
 
 function unreached(error: unknown, url: string, provider: ProviderId, env: NodeJS.ProcessEnv): ReachReport {

@@ -9,14 +9,14 @@ import { createPaint, fit, widthOf } from "../../../src/cli/text/text.ts";
 import type { Flow } from "../../../src/flow/flow.ts";
 import { outlineOf } from "../../../src/tell/outline.ts";
 import type { Problem } from "../../../src/flow/problem.ts";
-import { sketchCheck, sketchFlow, text } from "../../../src/testing/flows.ts";
+import { sketchCheck, sketchFlow, sketchPrompt } from "../../../src/testing/flows.ts";
 import { ESCAPE } from "../world.ts";
 
 const plain = createPaint(false);
 const checks = { tests: sketchCheck("tests", "npm test") };
 const guard = {
   on: "closing",
-  checks: [{ check: "tests", edition: text("Mend it.") }],
+  checks: [{ check: "tests", edition: sketchPrompt("Mend it.") }],
   onFailure: "retry",
   maxFailures: 3,
   back: { kind: "caller" },

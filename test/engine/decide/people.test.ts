@@ -281,7 +281,7 @@ function results(isOk: (n: number) => boolean): Ports["toolbox"] {
     judge: () => null,
     call: async (_step, calls) =>
       calls.map(({ id, name }) => ({ id, name, ok: isOk((count += 1)), content: "done" })),
-    callInStage: () => Promise.reject(new Error("there are no stages")),
+    callGranted: () => Promise.reject(new Error("there are no stages")),
   };
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StepGuard } from "../../../src/flow/flow.ts";
 import { whyAll } from "../../../src/run/records/why.ts";
-import { sketchCheck, sketchFlow, text } from "../../../src/testing/flows.ts";
+import { sketchCheck, sketchFlow, sketchPrompt } from "../../../src/testing/flows.ts";
 import { ready } from "../../ready.ts";
 import { play } from "../../engine/played.ts";
 
@@ -14,12 +14,12 @@ async function checkedWith(guard: Partial<StepGuard>) {
   const whole: StepGuard = {
     on: "closing",
     checks: [
-      { check: "one", edition: text("one failed") },
-      { check: "two", edition: text("two failed") },
+      { check: "one", edition: sketchPrompt("one failed") },
+      { check: "two", edition: sketchPrompt("two failed") },
     ],
     onFailure: "retry",
     maxFailures: 3,
-    back: { kind: "again" },
+    back: { kind: "goto", step: "c" },
     ...guard,
   };
   const flow = sketchFlow({ c: { edges: { closing: null }, guard: whole } }, { checks });

@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { createExporter } from "../../../src/effects/otlp.ts";
-import type { Span } from "../../../src/flow/span.ts";
+import type { TraceSpan } from "../../../src/flow/span.ts";
 import {
   createMemoryJournal,
   resume,
@@ -317,7 +317,7 @@ test("a run that goes on is the same trace, with a span for each stretch", async
   assert.deepEqual([failed?.status.code, plain(failed!.attributes)["error.type"]], [2, "SCRIPT_EXHAUSTED"]);
 });
 
-const span = (key: string): Span => ({
+const span = (key: string): TraceSpan => ({
   key,
   parent: null,
   name: key,
