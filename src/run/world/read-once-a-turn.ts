@@ -7,7 +7,7 @@ let known = NOTHING();
 
 /**
  * `parts` name what is read and everything that the value depends on and that this process can change within a turn;
- * objects are told apart by their identity.
+ * objects are compared by identity.
  */
 export function inThisTurn<T>(parts: readonly unknown[], read: () => T): T {
   let at = known;
