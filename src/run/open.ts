@@ -130,10 +130,7 @@ export async function openRun(
   const clock = options.clock ?? systemClock;
   const recorded = await record();
   // Not awaited here: while the run is driven, this holds nothing of it any more.
-  return driveRun(
-    { ...opening, ...admitted, ...place, ...recorded, options, clock, around: ground },
-    stack,
-  );
+  return driveRun({ ...opening, ...admitted, ...place, ...recorded, options, clock, around: ground }, stack);
 }
 
 /** Whatever can refuse a run, in this order: its model, its sandbox, its limits, the user's trust. */
