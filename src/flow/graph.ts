@@ -1,4 +1,5 @@
 /** Ways through a flow: what a step can lead to, what can be reached, and what cannot reach an end. */
+import { branchesOf, movesOf } from "./branches.ts";
 import type { Move, Step, StepId } from "./flow.ts";
 
 export type Steps = ReadonlyMap<StepId, Step>;
@@ -100,51 +101,17 @@ export function* nextNodes(node: WayNode, steps: Steps): Generator<WayNode> {
 }
 
 function* moveNodes(move: Move): Generator<WayNode> {
-  switch (move.kind) {
-    case "goto":
-      yield move.step;
-      return;
-    case "fork":
-      yield* move.steps;
-      if (move.join !== null) yield move.join;
-      return;
-    case "end":
-      return;
-    case "switch":
-      for (const one of Object.values(move.cases)) yield* moveNodes(one);
-      if (move.otherwise !== undefined) yield* moveNodes(move.otherwise);
-      return;
-    case "jump":
-      yield move.among;
-      if (move.otherwise !== undefined) yield* moveNodes(move.otherwise);
-      return;
-    case "times":
-      yield* moveNodes(move.move);
-      yield* moveNodes(move.after);
+  for (const { move: one } of branchesOf(move)) {
+    if (one.kind === "goto") yield one.step;
+    if (one.kind === "jump") yield one.among;
+    if (one.kind !== "fork") continue;
+    yield* one.steps;
+    if (one.join !== null) yield one.join;
   }
 }
 
 /** A completed end, or a label that leads nowhere yet. */
 function mayEnd(step: Step): boolean {
-  if (Object.values(step.edges).some(mayComplete)) return true;
+  if (movesOf(step).some((move) => move.kind === "end" && move.outcome === "completed")) return true;
   return step.decide.by === "field" && step.decide.allow.some((label) => !Object.hasOwn(step.edges, label));
-}
-
-function mayComplete(move: Move): boolean {
-  switch (move.kind) {
-    case "goto":
-    case "fork":
-      return false;
-    case "end":
-      return move.outcome === "completed";
-    case "switch":
-      return (
-        Object.values(move.cases).some(mayComplete) ||
-        (move.otherwise !== undefined && mayComplete(move.otherwise))
-      );
-    case "jump":
-      return move.otherwise !== undefined && mayComplete(move.otherwise);
-    case "times":
-      return mayComplete(move.move) || mayComplete(move.after);
-  }
 }
