@@ -2,6 +2,7 @@
  * Takes secrets out of text before it is recorded, shown or sent on: the values we know, in any of the forms they travel
  * in, and whatever has the shape of a key. Most texts hold neither, and those cost one look.
  */
+import { cached } from "../../flow/cached.ts";
 import { isEscaped, needlesFor, SHORTEST, unwritten, type Needles } from "./secret-forms.ts";
 import { hintsAtShape, openBlockIn, shapesIn, type SecretSpan } from "./secret-shapes.ts";
 
@@ -86,15 +87,7 @@ export function createRedactor(known: () => readonly string[]): Redactor {
 }
 
 /** Runs that begin together know the same values, and share what looks for them. */
-function needlesOf(values: readonly string[]): Needles | null {
-  const same = shared.get(values);
-  if (same !== undefined) return same;
-  const made = needlesFor(values);
-  shared.set(values, made);
-  return made;
-}
-
-const shared = new WeakMap<readonly string[], Needles | null>();
+const needlesOf = cached(needlesFor);
 
 type Members = { readonly [key: string]: unknown };
 

@@ -1,4 +1,5 @@
 /** Rules about the contract of a step: its schema, its gate, and what it hands on. */
+import { cached } from "../../flow/cached.ts";
 import type { StepId, StepKind } from "../../flow/flow.ts";
 import {
   FORBIDDEN_NAMES,
@@ -282,9 +283,7 @@ type EnumPlace = { readonly file: string; readonly pointer: string; readonly key
 const ENUM_PLACES = new WeakMap<Registered, Map<StepId, EnumPlace | null>>();
 
 /** For every place of an enum, the different lists of intents that its steps allow. */
-function intentsAt(loaded: Registered): ReadonlyMap<string, ReadonlySet<string>> {
-  const known = INTENTS.get(loaded);
-  if (known !== undefined) return known;
+const intentsAt = cached((loaded: Registered): ReadonlyMap<string, ReadonlySet<string>> => {
   const found = new Map<string, Set<string>>();
   for (const [id, { structuredGate }] of loaded.sources.registry.steps) {
     const key = enumPlace(loaded, id)?.key;
@@ -292,8 +291,5 @@ function intentsAt(loaded: Registered): ReadonlyMap<string, ReadonlySet<string>>
     const intents = [...new Set(structuredGate?.allowedIntents ?? [])].toSorted().join(" ");
     found.set(key, (found.get(key) ?? new Set()).add(intents));
   }
-  INTENTS.set(loaded, found);
   return found;
-}
-
-const INTENTS = new WeakMap<Registered, ReadonlyMap<string, ReadonlySet<string>>>();
+});
