@@ -3,6 +3,7 @@
  * its work does. The tests start what this makes.
  */
 import { build, type ModuleInfo } from "rolldown";
+import { parseAst } from "rolldown/parseAst";
 import { compileEagerly } from "./eager.ts";
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname);
@@ -82,16 +83,58 @@ function withPlainBuiltins(code: string, isEntry: boolean): string {
   const get = isEntry
     ? "(process.getBuiltinModule ?? createRequire(import.meta.url))"
     : "process.getBuiltinModule";
+  let passedOn: ReadonlySet<string> | null = null;
   const plain = code.replaceAll(
     /^import (?:(\w+)(?:, )?)?(?:\{ (.*?) \})? from "(node:.*?)";$/gm,
     (_, whole?: string, named?: string, name?: string) => {
-      const names = [...(whole ? [whole] : []), ...(named ? [`{ ${named.replaceAll(" as ", ": ")} }`] : [])];
-      return `const ${names.map((each) => `${each} = ${get}("${name}")`).join(", ")};`;
+      const all = named?.split(", ") ?? [];
+      const isLate = (one: string) => !(passedOn ??= namesPassedOn(code)).has(one.split(" as ").at(-1)!);
+      const late = isEntry || !LATE.has(name!) ? [] : all.filter(isLate);
+      const early = all.filter((one) => !late.includes(one));
+      const names = [
+        ...(whole ? [whole] : []),
+        ...(early.length > 0 ? [`{ ${early.join(", ").replaceAll(" as ", ": ")} }`] : []),
+      ];
+      const lines = late.map((one) => {
+        const [exported = "", local = exported] = one.split(" as ");
+        return `const ${local} = (...given) => ${get}("${name}").${exported}(...given);`;
+      });
+      if (names.length > 0)
+        lines.push(`const ${names.map((each) => `${each} = ${get}("${name}")`).join(", ")};`);
+      return lines.join("\n");
     },
   );
   if (/^import .* from "node:/m.test(plain))
     throw new Error("A built-in module is imported in another form.");
   return isEntry ? plain.replace(/^(?!#!)/m, 'import { createRequire } from "node:module";\n') : plain;
+}
+
+/** Built-in modules that take a while to load, and of which many commands call nothing. */
+const LATE: ReadonlySet<string> = new Set([
+  "node:child_process",
+  "node:crypto",
+  "node:fs/promises",
+  "node:os",
+  "node:timers/promises",
+  "node:vm",
+]);
+
+/** Names that are used in another way than by calling them: no function can stand in for those. */
+function namesPassedOn(code: string): ReadonlySet<string> {
+  const names = new Set<string>();
+  const visit = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const { type, name, computed, key, property, callee, ...parts } = value as {
+      readonly [key: string]: unknown;
+    };
+    if (type === "ImportDeclaration") return;
+    if (type === "Identifier") names.add(name as string);
+    if ((callee as { readonly type?: string } | undefined)?.type !== "Identifier") visit(callee);
+    if (computed === true) [key, property].forEach(visit);
+    Object.values(parts).forEach(visit);
+  };
+  visit(parseAst(code, { sourceType: "module" }));
+  return names;
 }
 
 /** A package in CommonJS is read and evaluated when it is first used, not when it is imported: few runs compile a schema. */

@@ -6,7 +6,7 @@ import { createScreen, type Screen, type Terminal } from "./screen.ts";
 import { aimed, asTyped } from "./text/typed.ts";
 
 /** `Flags`: the values of the flags that the command declares, beside those of every command. */
-export type Call<Flags extends object = object> = {
+export type CommandCall<Flags extends object = object> = {
   readonly command: CliCommand;
   /** What was written after the program's name. */
   readonly argv: readonly string[];
@@ -24,7 +24,7 @@ export type Call<Flags extends object = object> = {
   /** Our own words with the commands in them as the user types them. Not for `--json`, and not for what others wrote. */
   readonly typed: (text: string) => string;
   /** The same line read again, strictly, now that the agent's own flags are known. */
-  readonly declare: (flags: readonly Flag[]) => Call<Flags>;
+  readonly declare: (flags: readonly Flag[]) => CommandCall<Flags>;
 };
 
 /** The process around the call. */
@@ -72,20 +72,20 @@ export function createCall(
   argv: readonly string[],
   host: Host,
   line: Line,
-  onRead: (call: Call) => void,
-): Call {
+  onRead: (call: CommandCall) => void,
+): CommandCall {
   const [, ...words] = line.words;
   const all = flagsOf(command);
   const written = Object.fromEntries(all.map(({ name }) => [name, line.flags.get(name) ?? []]));
-  const where = writtenFlags({ written: written as Call["written"] }, ["cwd", "state"]);
-  const create = (isLenient: boolean): Call => {
+  const where = writtenFlags({ written: written as CommandCall["written"] }, ["cwd", "state"]);
+  const create = (isLenient: boolean): CommandCall => {
     const flags = valuesOf(all, line.flags, isLenient) as GlobalFlags;
     return {
       command,
       argv,
       words,
       flags,
-      written: written as Call["written"],
+      written: written as CommandCall["written"],
       declared: line.declared,
       cwd: flags.cwd ?? host.cwd(),
       stateDir: flags.state,
@@ -102,10 +102,10 @@ export function createCall(
 
 /** How a line is answered whose values cannot be read depends on what can be read of it. */
 function readable(
-  create: (isLenient: boolean) => Call,
+  create: (isLenient: boolean) => CommandCall,
   isLenient: boolean,
-  onRead: (call: Call) => void,
-): Call {
+  onRead: (call: CommandCall) => void,
+): CommandCall {
   try {
     const call = create(isLenient);
     onRead(call);
@@ -118,7 +118,7 @@ function readable(
 
 /** Those of these flags that were given, to be repeated in a command. */
 export function writtenFlags(
-  { written }: Pick<Call, "written">,
+  { written }: Pick<CommandCall, "written">,
   names: readonly string[],
 ): readonly string[] {
   const all: { readonly [name: string]: readonly string[] } = written;

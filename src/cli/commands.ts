@@ -1,7 +1,7 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
 import { UsageError, type Flag, type Offer, type Values } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { CommandCall } from "./call.ts";
 
 /** A command, as it is declared in the table below. */
 type Declaration = {
@@ -21,7 +21,7 @@ type Declaration = {
 export type CliCommand = Omit<Declaration, "document"> & {
   readonly name: CommandName;
   readonly document: "result" | "findings" | "plain";
-  readonly load: () => Promise<(call: Call) => Promise<number>>;
+  readonly load: () => Promise<(call: CommandCall) => Promise<number>>;
 };
 
 /** What a command takes besides flags. `is`: what a shell offers there. */
@@ -861,7 +861,7 @@ const DECLARED = {
 export type CommandName = keyof typeof DECLARED;
 
 /** A call of this command: only the flags that it declares can be read. */
-export type CallOf<Name extends CommandName> = Call<Values<(typeof DECLARED)[Name]["flags"]>>;
+export type CallOf<Name extends CommandName> = CommandCall<Values<(typeof DECLARED)[Name]["flags"]>>;
 
 /** Where the code of each command is; the number that it gives is the exit code. */
 const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>) => Promise<number>> } = {

@@ -13,7 +13,7 @@ import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign-
 import { findProject } from "../run/world/project.ts";
 import { commandLines } from "../run/trust/trust.ts";
 import { UsageError } from "./args.ts";
-import { writtenFlags, type Call, type CallUnderWay } from "./call.ts";
+import { writtenFlags, type CommandCall, type CallUnderWay } from "./call.ts";
 import type { DriveFlags } from "./commands.ts";
 import { readGiven } from "./given-file.ts";
 import { spending } from "./limits.ts";
@@ -26,7 +26,7 @@ type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
 
 /** Drives a run and reports it; the exit code is the result's. */
 export async function conduct(
-  call: Call<DriveFlags>,
+  call: CommandCall<DriveFlags>,
   drive: (options: DriveOptions) => Promise<Result>,
 ): Promise<number> {
   const { screen, host } = call;
@@ -54,7 +54,7 @@ export async function conduct(
 
 /** How the command line wants a run to be driven. `said`: what was printed on the way. */
 export function driveOptions(
-  call: Call<DriveFlags>,
+  call: CommandCall<DriveFlags>,
   signal: AbortSignal,
   said = new Set<string>(),
 ): DriveOptions {
@@ -99,7 +99,7 @@ export function driveOptions(
 
 /** The report for the person, without what was said already; then the result on stdout. */
 export function tellResult(
-  call: Call<DriveFlags>,
+  call: CommandCall<DriveFlags>,
   result: Result,
   said: ReadonlySet<string> = new Set(),
 ): number {
@@ -130,7 +130,7 @@ function lastLine({ success, outcome, code, result }: Result): object {
 
 /** With the flags that lead to the same journal, those that no run records, and `more` of those that were given. */
 export function resumeCommand(
-  call: Call,
+  call: CommandCall,
   { run }: Pick<Result, "run">,
   more: readonly string[] = [],
 ): string {
@@ -164,7 +164,7 @@ export function networkWish(written: string): NonNullable<DriveOptions["network"
 }
 
 /** Asks until the answer is one of the choices: no answer is ever guessed. */
-function askPerson(call: Call): NonNullable<DriveOptions["ask"]> {
+function askPerson(call: CommandCall): NonNullable<DriveOptions["ask"]> {
   return async (question, choices, signal, free = false) => {
     const offered = broken(visibleInLine(offer(choices, free)));
     let asked = `${broken(visible(question))}\n${offered}`;
@@ -185,15 +185,15 @@ function askPerson(call: Call): NonNullable<DriveOptions["ask"]> {
 async function stopRun(signal: AbortSignal): Promise<void> {
   const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
   process.kill(process.pid, "SIGINT");
-  // An answer of nobody that comes before the run has stopped would count as a no.
+  // An absent answer that arrives before the run has stopped would count as a no.
   await Promise.race([stopped, sleep(STOP_MS)]);
 }
 
 const STOP_MS = 5000;
 
-/** null: nobody answered. */
+/** null: no answer was given. */
 async function askLine(
-  { screen, host }: Call,
+  { screen, host }: CommandCall,
   question: string,
   signal: AbortSignal,
 ): Promise<string | null> {
@@ -204,7 +204,7 @@ async function askLine(
 
 /** Not read as a terminal of its own: so Ctrl-C stays a signal. */
 async function readLine(
-  host: Call["host"],
+  host: CommandCall["host"],
   input: NodeJS.ReadStream,
   signal: AbortSignal,
 ): Promise<string | null> {
@@ -244,7 +244,7 @@ function forgetTyped(input: NodeJS.ReadStream): void {
 
 /** Whether a journal that the user did not make is used: said on the line, or asked. */
 export function journalAccess(
-  call: Call<Pick<DriveFlags, "trust-journal">>,
+  call: CommandCall<Pick<DriveFlags, "trust-journal">>,
   signal: AbortSignal,
 ): TrustJournal {
   const { env } = call.host;
@@ -253,12 +253,12 @@ export function journalAccess(
 }
 
 /** A question that counts as refused unless the user says yes. */
-export async function isYes(call: Call, question: string, signal: AbortSignal): Promise<boolean> {
+export async function isYes(call: CommandCall, question: string, signal: AbortSignal): Promise<boolean> {
   const line = await askLine(call, `${question} [y/N]`, signal);
   return /^\s*y(es)?\s*$/i.test(line ?? "");
 }
 
-function askForJournal(call: Call, signal: AbortSignal): Yes {
+function askForJournal(call: CommandCall, signal: AbortSignal): Yes {
   return async (question) =>
     await isYes(
       call,
@@ -272,7 +272,7 @@ function askForJournal(call: Call, signal: AbortSignal): Yes {
 }
 
 /** Everything that is to be trusted, line by line. */
-function askForTrust(call: Call, signal: AbortSignal): Confirm {
+function askForTrust(call: CommandCall, signal: AbortSignal): Confirm {
   return async ({ root, agent, digest, commands, change }) =>
     await isYes(
       call,

@@ -2,10 +2,15 @@
 import { resolve } from "node:path";
 import { RunnerError } from "../run/errors.ts";
 import { readWritten } from "../run/world/files.ts";
-import type { Call } from "./call.ts";
+import type { CommandCall } from "./call.ts";
 
 /** Throws with this code when it cannot be read. */
-export function readGiven({ cwd }: Pick<Call, "cwd">, file: string, code: string, most?: number): string {
+export function readGiven(
+  { cwd }: Pick<CommandCall, "cwd">,
+  file: string,
+  code: string,
+  most?: number,
+): string {
   try {
     return readWritten(resolve(cwd, file), most);
   } catch (cause) {

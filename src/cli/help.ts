@@ -3,13 +3,13 @@ import type { Parameter } from "../flow/flow.ts";
 import { EXIT_MEANINGS } from "../flow/verdict.ts";
 import { BACKEND_IDS } from "../run/world/backend-table.ts";
 import type { Flag } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { CommandCall } from "./call.ts";
 import { commandNamed, COMMANDS, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { shownInLine, table, type Paint } from "./text/text.ts";
 import { asTyped } from "./text/typed.ts";
 
 /** `lockstep help [COMMAND]` */
-export function printHelp({ words: [name], flags, screen, host: { program } }: Call): Promise<number> {
+export function printHelp({ words: [name], flags, screen, host: { program } }: CommandCall): Promise<number> {
   const command = name === undefined ? null : commandNamed(name);
   if (flags.json) screen.document(describe(command === null ? COMMANDS : [command]));
   else

@@ -6,13 +6,13 @@ import { EXIT } from "../flow/verdict.ts";
 import { findProject } from "../run/world/project.ts";
 import type { Damage } from "../run/records/runs.ts";
 import { UsageError } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { CommandCall } from "./call.ts";
 import type { DriveFlags } from "./commands.ts";
 import { shownInLine } from "./text/text.ts";
 
 /** `journal` is null where nothing was ever recorded. */
 export async function withJournal<T>(
-  call: Call,
+  call: CommandCall,
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
 ): Promise<T> {
   const { stateDir } = findProject(call.cwd, call.stateDir);
@@ -28,7 +28,7 @@ export async function withJournal<T>(
 
 /** The same for a command about runs that are recorded: `ref` names one of them. */
 export async function withRecord<T>(
-  call: Call,
+  call: CommandCall,
   ref: string,
   use: (journal: Journal, stateDir: string) => Promise<T>,
 ): Promise<T> {
@@ -38,7 +38,7 @@ export async function withRecord<T>(
 }
 
 /** A journal that somebody else wrote may hold anything: what its data makes impossible is not a bug in Lockstep. */
-async function explained(error: unknown, stateDir: string, call: Call): Promise<unknown> {
+async function explained(error: unknown, stateDir: string, call: CommandCall): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
   const { stateStanding } = await import("../run/trust/state-folders.ts");
   if (stateStanding(stateDir, call.host.env).kind !== "foreign") return error;
@@ -47,7 +47,7 @@ async function explained(error: unknown, stateDir: string, call: Call): Promise<
 }
 
 /** After what could be read of a damaged run. Gives the exit code. */
-export function sayPartial({ screen, typed }: Call, { seq, why }: Damage): number {
+export function sayPartial({ screen, typed }: CommandCall, { seq, why }: Damage): number {
   const until = seq === null ? "" : `The run ends here, before entry ${seq}. `;
   screen.complain(`${until}${typed(shownInLine(why, 1000))}`);
   return EXIT.unavailable;
@@ -55,7 +55,7 @@ export function sayPartial({ screen, typed }: Call, { seq, why }: Damage): numbe
 
 /** The same for what changes or obeys it: a journal that the user did not make needs a yes first. */
 export async function withOwnJournal<T>(
-  call: Call<Pick<DriveFlags, "trust-journal">>,
+  call: CommandCall<Pick<DriveFlags, "trust-journal">>,
   ref: string | null,
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
   before?: (journal: Journal) => Promise<void>,

@@ -13,11 +13,11 @@ import {
   TIME_UNITS,
   UsageError,
 } from "./args.ts";
-import type { Call } from "./call.ts";
+import type { CommandCall } from "./call.ts";
 import type { DriveFlags } from "./commands.ts";
 import { shellWord } from "./text/text.ts";
 
-export function spending({ flags }: Call<DriveFlags>): Pick<DriveOptions, "spending"> {
+export function spending({ flags }: CommandCall<DriveFlags>): Pick<DriveOptions, "spending"> {
   const short = Object.entries(SHORT).flatMap(([flag, name]) => {
     const value = flags[flag as keyof typeof SHORT];
     return value === undefined ? [] : [{ [name]: value }];

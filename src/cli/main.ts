@@ -6,7 +6,7 @@
 import module from "node:module";
 import { isAbsolute, join } from "node:path";
 import { parseLine, UsageError, type Line } from "./args.ts";
-import { createCall, lineOf, type Call, type Host, type CallUnderWay } from "./call.ts";
+import { createCall, lineOf, type CommandCall, type Host, type CallUnderWay } from "./call.ts";
 import { commandNamed, everyFlag, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { createPaint, jsonLine, shown } from "./text/text.ts";
 import { asTyped, programName } from "./text/typed.ts";
@@ -18,7 +18,7 @@ const RUNNING: ReadonlySet<string> = new Set(["run", "resume", "fork", "continue
 const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
 /** Exit codes as shells report the signals that ended a process. */
 const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
-/** How long the answer to a signal may take to go out: nobody may be reading it. */
+/** How long the answer to a signal may take to go out: there may be no reader. */
 const LEAVE_MS = 2000;
 
 type Signal = keyof typeof LEFT_BY;
@@ -26,7 +26,7 @@ type Signal = keyof typeof LEFT_BY;
 /** What was understood so far: it decides how a failure is answered. */
 let asked: CliCommand | null = null;
 let looked: Line | null = null;
-let current: Call | null = null;
+let current: CommandCall | null = null;
 let stopping: AbortController | null = null;
 /** Whether the first signal only aborts `stopping`, so that the command comes to an end by itself. */
 let isOrderly = false;

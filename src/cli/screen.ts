@@ -18,8 +18,8 @@ export type Screen = {
   /** The line, or lines, written over and over; null takes them away. Nothing where `isLive` is false. */
   readonly status: (text: string | null) => void;
   /**
-   * Gives the last line to a person who types an answer: the live line is gone meanwhile, and what is only told comes
-   * after the answer. `read` gives null where nobody answered.
+   * Gives the last line to a person who types an answer: the live line is gone meanwhile, and messages that can wait
+   * come after the answer. `read` gives null if no answer was given.
    */
   readonly ask: (question: string, read: () => Promise<string | null>) => Promise<string | null>;
   readonly isLive: boolean;
@@ -54,7 +54,7 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
   const isLive = !quiet && !isPlain && stderr.isTTY === true;
   const drawn = (text: string) => (isAscii(env) ? asciiOf(harmless(text)) : harmless(text));
   let status: string | null = null;
-  /** What was told while a person typed; null: nobody types. */
+  /** Messages that came while a person typed; null: no one is typing. */
   let held: string[] | null = null;
   const erase = () => {
     if (status === null) return;

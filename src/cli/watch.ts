@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const QUIET_MS = 100;
 
 /**
- * Does the work now and after every change, until the signal. `work` tells which files it looked at, there or not,
+ * Does the work now and after every change, until the signal. `work` gives the files it looked at, there or not,
  * relative to the root.
  */
 export async function repeatOnChange(

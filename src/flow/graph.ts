@@ -1,5 +1,5 @@
 /** Ways through a flow: what a step can lead to, what can be reached, and what cannot reach an end. */
-import { branchesOf, movesOf } from "./branches.ts";
+import { movesOf } from "./branches.ts";
 import type { Move, Step, StepId } from "./flow.ts";
 
 export type Steps = ReadonlyMap<StepId, Step>;
@@ -78,36 +78,54 @@ export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
 }
 
 /** Every step that a move may lead to. */
-export function* targetsOf(move: Move): Generator<StepId> {
-  for (const node of moveNodes(move)) {
-    if (typeof node === "string") yield node;
-    else yield* node;
-  }
+export function targetsOf(move: Move): readonly StepId[] {
+  return moveNodes(move).flat();
 }
 
 /** The list of a jump's targets is shared by all jumps and stands in the graph as one node: edges stay few. */
 export type WayNode = StepId | readonly StepId[];
 
 /** Where a node may lead next, targets that do not exist among them. */
-export function* nextNodes(node: WayNode, steps: Steps): Generator<WayNode> {
-  if (typeof node !== "string") {
-    yield* node;
-    return;
-  }
+export function nextNodes(node: WayNode, steps: Steps): readonly WayNode[] {
+  if (typeof node !== "string") return node;
   const step = steps.get(node);
-  if (step === undefined) return;
-  for (const move of Object.values(step.edges)) yield* moveNodes(move);
-  if (step.guard?.back.kind === "goto") yield step.guard.back.step;
+  if (step === undefined) return [];
+  const before = following.get(step);
+  if (before !== undefined) return before;
+  const next: WayNode[] = [];
+  for (const label of Object.keys(step.edges)) moveNodes(step.edges[label]!, next);
+  if (step.guard?.back.kind === "goto") next.push(step.guard.back.step);
+  following.set(step, next);
+  return next;
 }
 
-function* moveNodes(move: Move): Generator<WayNode> {
-  for (const { move: one } of branchesOf(move)) {
-    if (one.kind === "goto") yield one.step;
-    if (one.kind === "jump") yield one.among;
-    if (one.kind !== "fork") continue;
-    yield* one.steps;
-    if (one.join !== null) yield one.join;
+/** Many rules follow the same steps. */
+const following = new WeakMap<Step, readonly WayNode[]>();
+
+function moveNodes(move: Move, found: WayNode[] = []): readonly WayNode[] {
+  switch (move.kind) {
+    case "goto":
+      found.push(move.step);
+      break;
+    case "fork":
+      found.push(...move.steps);
+      if (move.join !== null) found.push(move.join);
+      break;
+    case "end":
+      break;
+    case "switch":
+      for (const one of Object.values(move.cases)) moveNodes(one, found);
+      if (move.otherwise !== undefined) moveNodes(move.otherwise, found);
+      break;
+    case "jump":
+      found.push(move.among);
+      if (move.otherwise !== undefined) moveNodes(move.otherwise, found);
+      break;
+    case "times":
+      moveNodes(move.move, found);
+      moveNodes(move.after, found);
   }
+  return found;
 }
 
 /** A completed end, or a label that leads nowhere yet. */

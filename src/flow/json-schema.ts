@@ -1,6 +1,6 @@
 /** JSON Schema as data: which keywords hold schemas, the schemas in a schema, and where a reference within it leads. */
 import { isObject, own, readPath, type Json, type Path } from "./json.ts";
-import { unescapeSegment } from "./json-pointer.ts";
+import { escapeSegment, unescapeSegment } from "./json-pointer.ts";
 
 export const SCHEMA_TYPES: ReadonlySet<Json> = new Set([
   "object",
@@ -38,16 +38,28 @@ export function schemaHolder(keyword: string): Holder | undefined {
   return Object.hasOwn(HOLDERS, keyword) ? HOLDERS[keyword] : undefined;
 }
 
-/** The keyword's value with every schema in it changed; undefined where the keyword holds no schemas in this form. */
+/**
+ * The keyword's value with every schema in it changed, itself where none is another one then; undefined where the keyword
+ * holds no schemas in this form.
+ */
 export function mapSchemas(keyword: string, value: Json, change: (schema: Json) => Json): Json | undefined {
   const holds = schemaHolder(keyword)?.holds;
   if (holds === undefined) return undefined;
-  if (Array.isArray(value))
-    return holds === "list" || holds === "one or list" ? (value as readonly Json[]).map(change) : undefined;
+  if (Array.isArray(value)) {
+    if (holds !== "list" && holds !== "one or list") return undefined;
+    const list = value as readonly Json[];
+    const changed = list.map(change);
+    return changed.every((schema, index) => schema === list[index]) ? value : changed;
+  }
   if (holds === "one" || holds === "one or list")
     return isObject(value) || typeof value === "boolean" ? change(value) : undefined;
   if (holds !== "map" || !isObject(value)) return undefined;
-  return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, change(schema)]));
+  let changed: { [name: string]: Json } | null = null;
+  for (const name of Object.keys(value)) {
+    const schema = change(value[name]!);
+    if (schema !== value[name]) (changed ??= { ...value })[name] = schema;
+  }
+  return changed ?? value;
 }
 
 /** The schemas in a keyword's value. */
@@ -82,21 +94,21 @@ export function fieldWords(schema: Json, field: Path): readonly string[] | null 
 
 export type Referred = { readonly path: Path; readonly value: Json };
 
-/**
- * Where `#` or `#/definitions/x` leads within the schema; undefined where it leads elsewhere or nowhere. A percent sign
- * starts an escape, as in any URI; where no such name exists it is meant as written.
- */
+/** Where `#` or `#/definitions/x` leads within the schema; undefined where it leads elsewhere or nowhere. */
 export function followRef(root: Json, ref: string): Referred | undefined {
-  if (!/^#(?:\/|$)/.test(ref)) return undefined;
-  const segments = ref.split("/").slice(1);
-  for (const path of [
-    segments.map((segment) => unescapeSegment(decoded(segment))),
-    segments.map(unescapeSegment),
-  ]) {
-    const value = readPath(root, path);
-    if (value !== undefined) return { path, value };
+  if (ref !== "#" && !ref.startsWith("#/")) return undefined;
+  return followPath(root, ref.split("/").slice(1).map(unescapeSegment));
+}
+
+/** A percent sign starts an escape, as in any URI; where no such name exists it is meant as written. */
+export function followPath(root: Json, path: Path): Referred | undefined {
+  if (path.some((segment) => segment.includes("%"))) {
+    const meant = path.map((segment) => unescapeSegment(decoded(escapeSegment(segment))));
+    const value = readPath(root, meant);
+    if (value !== undefined) return { path: meant, value };
   }
-  return undefined;
+  const value = readPath(root, path);
+  return value === undefined ? undefined : { path, value };
 }
 
 function decoded(segment: string): string {

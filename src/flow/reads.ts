@@ -30,6 +30,7 @@ export function readsOf(flow: Flow, step: Step): readonly VariableRead[] {
   if (step.by.kind === "command" || step.prompt.syntax === "stage") return [];
   const { variables } = step.prompt;
   const names = promptNames(step.prompt);
+  if (names.length === 0 && variables.length === 0) return [];
   const sections = names.flatMap((name) => own(flow.sections ?? {}, name) ?? []);
   const used = new Set([...names, ...sections.flatMap(promptNames)]);
   return [...new Set([...variables, ...used])].map((name) => ({
@@ -42,6 +43,7 @@ export function readsOf(flow: Flow, step: Step): readonly VariableRead[] {
 
 /** The names that a prompt reads, each once; of a stage, the fields of its context. */
 export function promptNames({ text, syntax }: Prompt): readonly string[] {
+  if (!text.includes("{")) return [];
   if (syntax === "stage")
     return placeholdersIn(text).flatMap(({ root, path }) => (root === "ctx" ? path.slice(0, 1) : []));
   return syntax === "lenient"

@@ -143,6 +143,11 @@ export const FINALIZE = group("What happens to the branch of a successful run.",
 export const LOGGING = group("Log files; if set, each run writes one.", {
   directory: text("Their folder, relative to the project.", { default: "logs" }),
   format: text("Their form.", { enum: ["jsonl", "text"], default: "jsonl" }),
+  level: text("The lowest level of their lines; the first line of a file always stays.", {
+    enum: ["debug", "info", "warn", "error"],
+    default: "debug",
+    later: true,
+  }),
   maxFiles: number("How many log files of the agent to keep; all by default.", {
     default: null,
     min: 1,
@@ -165,7 +170,7 @@ export type Settings = {
   readonly actions: Actions;
   readonly worktree: Later<RecordedShape<Reads<typeof WORKTREE>>, "copy">;
   readonly finalize: Finalize;
-  readonly logging: RecordedShape<Reads<typeof LOGGING>> & {
+  readonly logging: Later<RecordedShape<Reads<typeof LOGGING>>, "level"> & {
     /** Whether log files are written without being asked for. */
     readonly enabled: boolean;
   };

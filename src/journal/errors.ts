@@ -16,13 +16,16 @@ export function runUnknown(run: string): RunnerError {
   return new RunnerError("RUN_UNKNOWN", `There is no run ${run} here. List the runs to see their ids.`);
 }
 
+function notUsable(message: string, cause?: unknown): RunnerError {
+  return new RunnerError("JOURNAL_UNAVAILABLE", message, { cause });
+}
+
 /** What to do about a damaged file. */
 const RESCUE = "Restore the file from a copy, or rescue what can be read with: lockstep salvage";
 
 /** `run`: the name that stands for it. */
 export function runDamaged(path: string, run: string): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
+  return notUsable(
     `${path}: the row of run ${run} is not valid or does not fit its checksum, so the file was changed from outside or the disk is faulty. Restore the file from a copy, rescue what can be read with "lockstep salvage", or remove the run with: lockstep runs --prune ${run}`,
   );
 }
@@ -50,7 +53,7 @@ export function runHeld(run: string, holder: Holder): RunnerError {
   );
 }
 
-/** `holder` is null when the writer itself gave the run up and nobody has claimed it since. */
+/** `holder` is null when the writer itself released the run and no one has claimed it since. */
 export function writerStale(run: string, holder: Holder | null): RunnerError {
   return new RunnerError(
     "RUN_OWNED_ELSEWHERE",
@@ -68,14 +71,11 @@ export function outOfOrder(run: string, seq: number): RunnerError {
 }
 
 export function closed(path: string): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
-    `${path} was closed by this process. Open the journal again.`,
-  );
+  return notUsable(`${path} was closed by this process. Open the journal again.`);
 }
 
 export function readOnly(path: string): RunnerError {
-  return new RunnerError("JOURNAL_UNAVAILABLE", `${path} ${READ_ONLY}`);
+  return notUsable(`${path} ${READ_ONLY}`);
 }
 
 /** `what`: what is wrong with it. */
@@ -133,53 +133,46 @@ export function flowDamaged(
 ): RunnerError {
   const named =
     runs.length === count ? runs.join(", ") : `${runs.join(", ")} and ${count - runs.length} more`;
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
+  return notUsable(
     `${path}: the flow ${digest.slice(0, 12)} was changed from outside or the disk is faulty, so the runs that were recorded with it cannot be read: ${named}. Their entries still can, with: lockstep show RUN --events. ${RESCUE}`,
-    { cause },
+    cause,
   );
 }
 
 /** `what` is what happened to it. */
 export function fileGone(path: string, what: string): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
+  return notUsable(
     `${path} ${what} while the run was using it. Nothing more is recorded, so the run stops here. If the file still exists elsewhere, put it back and resume the run; what was committed before is in it.`,
   );
 }
 
 export function versionUnknown(path: string, version: number, known: number): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
+  return notUsable(
     `${path} was written by a newer Lockstep (schema ${version}; this one knows ${known}). Update Lockstep to read it.`,
   );
 }
 
 export function notAJournal(path: string): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
+  return notUsable(
     `${path} is a database of something else. Move it away, or choose another state directory.`,
   );
 }
 
 export function emptyFile(path: string): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
+  return notUsable(
     `${path} is empty (0 bytes): something has truncated it. Restore it from a copy, or remove it to begin anew.`,
   );
 }
 
 /** `what` is what is in it that we never made, or that is missing. */
 export function schemaForeign(path: string, what: string): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
+  return notUsable(
     `${path} has another schema than a journal of Lockstep: ${what}. It was changed from outside and is not used. Move it away, or choose another state directory.`,
   );
 }
 
 export function tooLarge(path: string, bytes: number, most: number): RunnerError {
-  return new RunnerError(
-    "JOURNAL_UNAVAILABLE",
+  return notUsable(
     `${path} has ${bytes} bytes, and a journal that you did not make here is looked at only up to ${most}. If you know it, accept it with --trust-journal.`,
   );
 }
@@ -191,7 +184,7 @@ export function unavailable(path: string, cause: unknown): RunnerError {
   const trouble = TROUBLES.find(({ codes }) => codes.includes(journalErrorCode(cause)));
   const words = trouble?.words ?? "could not be used. Look at what was said about it:";
   const all = words.includes(SAID) ? words.replace(SAID, () => `(${said})`) : `${words} (${said})`;
-  return new RunnerError("JOURNAL_UNAVAILABLE", `${path} ${all}`, { cause });
+  return notUsable(`${path} ${all}`, cause);
 }
 
 /** SQLite's primary result code, the name of a system error, or "" for anything else. */
@@ -201,7 +194,7 @@ export function journalErrorCode(error: unknown): number | string {
   return "code" in error && typeof error.code === "string" ? error.code : "";
 }
 
-/** The SQLite result codes this room tells apart; see https://sqlite.org/rescode.html. */
+/** The SQLite result codes this room distinguishes; see https://sqlite.org/rescode.html. */
 export const SQLITE = {
   PERM: 3,
   BUSY: 5,

@@ -4,33 +4,45 @@ import type { Files, PromptRef } from "../flow/files.ts";
 
 /** The first file that exists. With an adaptation, all folders are tried with it before any is tried without. */
 export function findPrompt(files: Files, ref: PromptRef): Prompt {
+  const { variables } = ref;
+  const refused = badSegment(ref);
+  const seen: string[] = [];
   const tried: string[] = [];
   for (const path of candidates(ref)) {
-    const refused = badSegment(ref);
-    if (refused !== null) {
-      return { file: null, text: "", tried: [`${path} (refused: ${refused})`], variables: ref.variables };
-    }
+    if (refused !== null)
+      return { file: null, text: "", tried: [`${path} (refused: ${refused})`], variables };
+    if (seen.includes(path)) continue;
+    seen.push(path);
     const read = files.read(path);
     tried.push(
       read.kind === "text" || read.kind === "missing" ? path : `${path} (${read.kind}: ${read.why})`,
     );
-    if (read.kind === "text") {
-      return { file: path, text: stripFrontMatter(read.text), tried, variables: ref.variables };
-    }
+    if (read.kind === "text") return { file: path, text: stripFrontMatter(read.text), tried, variables };
   }
-  return { file: null, text: "", tried, variables: ref.variables };
+  return { file: null, text: "", tried, variables };
 }
 
-function candidates(ref: PromptRef): readonly string[] {
+function* candidates(ref: PromptRef): Generator<string> {
   const templates =
     ref.adaptation === null ? [ref.templateNoAdaptation] : [ref.template, ref.templateNoAdaptation];
-  const paths = templates.flatMap((template) => ref.bases.map((base) => joinPath(base, fill(template, ref))));
-  return [...new Set(paths)];
+  for (const template of templates) {
+    const path = fill(template, ref);
+    for (const base of ref.bases) yield joinPath(base, path);
+  }
 }
 
 function fill(template: string, ref: PromptRef): string {
-  return template.replaceAll(/\{(c1|c2|c3|edition|adaptation)\}/g, (_, name: "c1") => ref[name] ?? "");
+  const [first = "", ...others] = template.split("{");
+  let text = first;
+  for (const part of others) {
+    const end = part.indexOf("}");
+    const name = COORDINATES.find((one) => one.length === end && part.startsWith(one));
+    text += name === undefined ? `{${part}` : `${ref[name] ?? ""}${part.slice(end + 1)}`;
+  }
+  return text;
 }
+
+const COORDINATES = ["c1", "c2", "c3", "edition", "adaptation"] as const;
 
 function joinPath(base: string, path: string): string {
   return `${base.replace(/^\.\//, "").replace(/\/+$/, "")}/${path}`.replace(/^\//, "");
@@ -39,7 +51,7 @@ function joinPath(base: string, path: string): string {
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 function badSegment(ref: PromptRef): string | null {
-  for (const name of ["c1", "c2", "c3", "edition", "adaptation"] as const) {
+  for (const name of COORDINATES) {
     const value = ref[name];
     // c1 may name nested folders, such as steps/v2; each part must be a plain name.
     const parts = value === null ? [] : name === "c1" ? value.split("/") : [value];

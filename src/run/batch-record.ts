@@ -15,7 +15,7 @@ import type { Granted } from "../flow/flow.ts";
 import { shellWord } from "../flow/text/harmless.ts";
 import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../flow/json.ts";
 import { isRunId } from "../flow/recorded.ts";
-import { fileInside, inside } from "../journal/sqlite/inside.ts";
+import { fileInside, insideState } from "../journal/sqlite/inside.ts";
 import { readTextFile } from "./world/files.ts";
 import type { WorktreeOptions } from "./world/worktree.ts";
 
@@ -65,7 +65,7 @@ export function isBatch(ref: string): boolean {
 
 /** On the disk, whole, when it returns. */
 export function writeBatch(stateDir: string, record: BatchRecord): void {
-  mkdirSync(inside(stateDir, FOLDER), { recursive: true, mode: 0o700 });
+  mkdirSync(insideState(stateDir, FOLDER), { recursive: true, mode: 0o700 });
   const file = fileOf(stateDir, record.batch);
   const draft = `${file}.${process.pid}`;
   const descriptor = openSync(draft, "wx", 0o600);
@@ -129,7 +129,7 @@ function recordIn(file: string, batch: string): BatchRecord | null {
 
 function namesIn(stateDir: string): readonly string[] {
   try {
-    const names = readdirSync(inside(stateDir, FOLDER)).map((name) => name.replace(/\.json$/, ""));
+    const names = readdirSync(insideState(stateDir, FOLDER)).map((name) => name.replace(/\.json$/, ""));
     return names.filter((name) => NAME.test(name));
   } catch (error) {
     if (error instanceof RunnerError) throw error;

@@ -1,6 +1,6 @@
 /** The command's doors without a process for each: the same code that `lockstep` runs, with streams of the test's own. */
 import { parseLine } from "../../src/cli/args.ts";
-import { createCall, lineOf, type Call, type Host } from "../../src/cli/call.ts";
+import { createCall, lineOf, type CommandCall, type Host } from "../../src/cli/call.ts";
 import { commandNamed, everyFlag } from "../../src/cli/commands.ts";
 import { toFailing } from "../../src/cli/text/failure.ts";
 import type { Ran } from "../cli/world.ts";
@@ -32,7 +32,7 @@ export async function enter(
     driving: () => undefined,
   };
   const command = commandNamed(args[0] ?? "");
-  let call: Call | null = null;
+  let call: CommandCall | null = null;
   try {
     const line = command.takesParameters
       ? parseLine(args, { flags: everyFlag(), lenient: true })

@@ -4,7 +4,7 @@ import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parseLine, UsageError, type Flag } from "../../src/cli/args.ts";
-import { createCall, lineOf, type Call, type Host } from "../../src/cli/call.ts";
+import { createCall, lineOf, type CommandCall, type Host } from "../../src/cli/call.ts";
 import {
   COMMANDS,
   commandNamed,
@@ -227,7 +227,7 @@ test("a line whose values cannot be read is answered as it asks to be, and a fir
   const command = commandNamed("runs");
   const argv = ["runs", "--json", "--limit", "x"];
   const seen: boolean[] = [];
-  const hear = ({ flags }: Call) => void seen.push(flags.json);
+  const hear = ({ flags }: CommandCall) => void seen.push(flags.json);
   assert.throws(() => createCall(command, argv, host, lineOf(command, argv), hear), UsageError);
   assert.deepEqual(seen, [true]);
   const run = commandNamed("run");

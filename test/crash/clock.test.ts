@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import type { Backend, Clock } from "../../src/engine/ports.ts";
 import { drivenMs } from "../../src/engine/drive/stamp.ts";
 import type { Entry } from "../../src/flow/event.ts";
-import type { Flow } from "../../src/flow/flow.ts";
+import type { Flow, Limits } from "../../src/flow/flow.ts";
 import { createMemoryJournal, resume, runBatch, runLoaded, show, type Result } from "../../src/run/index.ts";
 import { story } from "../../src/story/story.ts";
 import { createSpans } from "../../src/tell/spans.ts";
@@ -44,6 +44,13 @@ describe("system clock changes in the middle of a run", () => {
         const visits = touched.result.path.map(({ step, visit }) => `${step}@${visit}`);
         assert.deepEqual(visits, [...new Set(visits)], "each decision once");
       }
+    });
+
+    it(`${name}: a limit on the time of a step fires when it would have`, async () => {
+      const ofStep = async (set: Settings) => await limited(HOUR, set, { wallMs: 90 * SECOND });
+      const [untouched, touched] = [await ofStep([]), await ofStep(settings)];
+      assert.deepEqual(touched.told, untouched.told);
+      assert.deepEqual([untouched.told.code, untouched.told.iterations], ["BUDGET_EXHAUSTED", 9]);
     });
 
     it(`${name}: a step is never told to have taken less than nothing, nor a day`, async () => {
@@ -197,7 +204,7 @@ function everyHour(hours: number): Settings {
 }
 
 /** A run of visits that take 20 s each, interrupted in the sixth, and resumed. */
-async function limited(wallMs: number, settings: Settings) {
+async function limited(wallMs: number, settings: Settings, ofStep: Limits = {}) {
   const clock = world(settings);
   const journal = createMemoryJournal();
   const stop = new AbortController();
@@ -208,7 +215,7 @@ async function limited(wallMs: number, settings: Settings) {
     return 20 * SECOND;
   });
   const flow = sketchFlow(
-    { a: { edges: { next: "b" } }, b: { edges: { next: "a" } } },
+    { a: { edges: { next: "b" }, limits: ofStep }, b: { edges: { next: "a" } } },
     { limits: { visits: 15, wallMs } },
   );
   const first = await runLoaded(loaded(flow), { journal, clock, backend, signal: stop.signal });

@@ -553,6 +553,53 @@ const rows: readonly Row[] = [
     path: "plan:ok a:ok b:ok",
   },
   {
+    name: "next in code: what a stage asks for comes before what is still queued",
+    stages: { plan: {}, a: {}, b: {}, c: {}, d: {} },
+    more: HOOKS,
+    hooks: (path) => {
+      if (path === "plan.next") return { execution: "sequential", nextStages: ["a", "b"] };
+      return path === "a.next" ? { execution: "sequential", nextStages: ["c", "d"] } : undefined;
+    },
+    model: ["plan", "a", "c", "d", "b"].map((step) => done({}, step)),
+    path: "plan:ok a:ok c:ok d:ok b:ok",
+  },
+  {
+    name: "next in code: of several unknown stages the first is named",
+    stages: { plan: {} },
+    more: HOOKS,
+    hooks: (path) =>
+      path === "plan.next" ? { execution: "sequential", nextStages: ["nowhere", "elsewhere"] } : undefined,
+    model: [done()],
+    outcome: "failed",
+    code: "StageTargetUnknown",
+    reason: /names "nowhere"/,
+  },
+  ...(
+    [
+      ["setup", 0],
+      ["checkGate", 0],
+      ["assert", 1],
+    ] as const
+  ).map(([hook, tries]): Row => ({
+    name: `an independent sibling whose ${hook} throws was asked ${tries} times`,
+    stages: {
+      split: { next: fork("meet", "independent") },
+      a: {},
+      b: {},
+      meet: { prompt: "{{ctx.upstream[0].attemptCount}} {{ctx.upstream[1].attemptCount}}" },
+    },
+    more: HOOKS,
+    hooks: (path) =>
+      path === `a.${hook}` ? { kind: "threw", code: "HOOK_THREW", message: "no" } : undefined,
+    model: [
+      done({}, "split"),
+      ...(tries === 0 ? [] : [done({}, "a")]),
+      done({}, "b"),
+      { step: "meet", saw: [`${tries} 1`], output: {} },
+    ],
+    outcome: "completed",
+  })),
+  {
     name: "next in code: side by side with a join",
     stages: { plan: {}, a: {}, b: {}, meet: {} },
     more: HOOKS,

@@ -89,6 +89,28 @@ test("each try of a stage is an attempt", async () => {
   assert.ok(steps().length >= 2);
 });
 
+for (const [turns, queries] of [
+  [1, 6],
+  [2, 3],
+  [3, 2],
+  [9, 1],
+] as const) {
+  test(`a query of ${turns} responses counts as so many: a cap of 6 is reached by ${queries}`, async () => {
+    const usage = { turns, inputTokens: 0, outputTokens: 0, costUsd: null };
+    let asked = 0;
+    const backend: Backend = {
+      spec: { id: "agent", options: null },
+      turn: () => {
+        asked += 1;
+        return Promise.resolve({ kind: "reply", text: "I am at it.", calls: [], usage });
+      },
+    };
+    const flow = sketchMachine({ a: { attempts: 1, turns: 6 } });
+    const result = await runLoaded(loaded(flow), { journal: createMemoryJournal(), backend });
+    assert.deepEqual([result.code, asked], ["AGENT_TURN_LIMIT", queries], result.reason);
+  });
+}
+
 const softly: readonly [name: string, a: StepLimits, run: Limits, told: readonly string[]][] = [
   ["four fifths of a step's limit", { turns: 5 }, {}, ["a 9"]],
   ["a share that the step says", { turns: 5, soft: 0.4 }, {}, ["a 5"]],

@@ -9,7 +9,7 @@ const ROOM = join(import.meta.dirname, "../../src/load");
 
 /** Codes that say no more than that a name, a value or a file cannot be used. The list only shrinks. */
 const GENERAL: readonly string[] = `
-  AC-SERVICE-002 AC-SERVICE-003 AC-VALID-001 AC-VERDICT-001 DIALECT FAILED_SCHEMA_RESOLUTION FORBIDDEN-NAME OLD-NAME
+  AC-SERVICE-003 AC-VALID-001 AC-VERDICT-001 DIALECT FAILED_SCHEMA_RESOLUTION FORBIDDEN-NAME OLD-NAME
   PR-RESOLVE-003 SR-LOAD-001 SR-VALID-004 StageCompletionSchemaInvalid StageDefinitionInvalid StageInputsInvalid
   UNKNOWN-KEY UV-OPTIONAL
 `

@@ -6,7 +6,7 @@ import { renderDot } from "../../src/cli/graph/graph-dot.ts";
 import { renderMermaid } from "../../src/cli/graph/graph-mermaid.ts";
 import { renderSvg } from "../../src/cli/graph/graph-svg.ts";
 import { renderText } from "../../src/cli/graph/graph-text.ts";
-import { stepText } from "../../src/cli/commands/explain.ts";
+import { stepText } from "../../src/cli/text/explain-step.ts";
 import { createPaint } from "../../src/cli/text/text.ts";
 import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
 import { outlineOf } from "../../src/tell/outline.ts";

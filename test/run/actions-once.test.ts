@@ -1,31 +1,11 @@
 /** What a run did for a model is not done again: after it died, in a fork, in a replay. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { fork, RunnerError, type Journal } from "../../src/run/index.ts";
-import type { RunHandle } from "../../src/engine/ports.ts";
+import { fork, type Journal } from "../../src/run/index.ts";
 import { replay } from "../../src/story/replay.ts";
 import { NOTE, bodies, closing, effectsOf, handoff, withActing, type Settings } from "./acting.ts";
+import { dying } from "./breaking.ts";
 import { ready } from "../ready.ts";
-
-/** A journal that breaks at one of its writes, as if the process had died before or after it. */
-function breaking(journal: Journal, at: number, when: "before" | "after"): Journal {
-  let writes = 0;
-  const die = () => new RunnerError("JOURNAL_UNAVAILABLE", "The process is gone.");
-  const mortal = (handle: RunHandle): RunHandle => ({
-    ...handle,
-    append: async (more, adopted) => {
-      writes += 1;
-      if (writes > at || (writes === at && when === "before")) throw die();
-      await handle.append(more, adopted);
-      if (writes === at) throw die();
-    },
-  });
-  return {
-    ...journal,
-    create: async (...run) => mortal(await journal.create(...run)),
-    claim: async (run) => mortal(await journal.claim(run)),
-  };
-}
 
 describe("a run that dies and is resumed does nothing twice, wherever it dies", () => {
   const SCRIPT = [
@@ -60,9 +40,9 @@ describe("a run that dies and is resumed does nothing twice, wherever it dies", 
       for (let at = 1; ; at++) {
         let isOver = false;
         await withActing(settings, async ({ start, resume: again, journal, read, issue, stand }) => {
-          const broken = await start(SCRIPT, { journal: breaking(journal, at, when) });
+          const broken = await start(SCRIPT, { journal: dying(journal, at, when) });
           isOver = broken.outcome === "completed";
-          if (!isOver && dies !== null) await again(broken, { journal: breaking(journal, dies, "before") });
+          if (!isOver && dies !== null) await again(broken, { journal: dying(journal, dies, "before") });
           const result = isOver ? broken : await again(broken);
           if (!isOver) deaths += 1;
           const place = `${when} write ${at}: ${JSON.stringify(result.effects)}`;
@@ -87,7 +67,7 @@ describe("a run that dies and is resumed does nothing twice, wherever it dies", 
     await withActing({}, async ({ start, resume: again, journal, read, write }) => {
       write("notes.md", "zero\n");
       // Written: the start is not counted, the answer is 1, the intention 2.
-      const broken = await start([handoff(NOTE), closing()], { journal: breaking(journal, 3, "before") });
+      const broken = await start([handoff(NOTE), closing()], { journal: dying(journal, 3, "before") });
       assert.equal(read("notes.md"), "zero\none\n");
       write("notes.md", "zero\non");
       const result = await again(broken);
@@ -104,7 +84,7 @@ describe("a run that dies and is resumed does nothing twice, wherever it dies", 
     test(`${name} while nobody drove the run`, async () => {
       await withActing({}, async ({ start, resume: again, journal, read, write }) => {
         write("notes.md", "zero\n");
-        const broken = await start([handoff(NOTE), closing()], { journal: breaking(journal, 3, "before") });
+        const broken = await start([handoff(NOTE), closing()], { journal: dying(journal, 3, "before") });
         write("notes.md", then);
         const result = await again(broken);
         assert.deepEqual(
@@ -118,7 +98,7 @@ describe("a run that dies and is resumed does nothing twice, wherever it dies", 
   test("when GitHub cannot be asked whether it was done, it is not done again", async () => {
     await withActing({}, async ({ start, resume: again, journal, stand, issue }) => {
       const block = { type: "comment", issueNumber: 1, content: "Hello" };
-      const broken = await start([handoff(block), closing()], { journal: breaking(journal, 3, "before") });
+      const broken = await start([handoff(block), closing()], { journal: dying(journal, 3, "before") });
       assert.equal(issue.comments.length, 1);
       stand.fault({ kind: "status", status: 403 }, { method: "GET" });
       const result = await again(broken);
@@ -180,7 +160,7 @@ describe("a run that died after GitHub had done something finds it again", () =>
         // The answer is write 1, the intention 2, the outcome 3.
         const at = dies === "before" ? 3 : 2;
         const broken = await start([handoff(block), closing()], {
-          journal: breaking(journal, at, dies),
+          journal: dying(journal, at, dies),
           clock: time,
         });
         const made = writes.length;
@@ -198,9 +178,9 @@ describe("a run that died after GitHub had done something finds it again", () =>
   test("an issue that an earlier version began is looked for among the newest", async () => {
     await withActing({}, async ({ start, resume: again, journal, stand, writes }) => {
       const old: Journal = {
-        ...breaking(journal, 3, "before"),
+        ...dying(journal, 3, "before"),
         create: async (...run) => {
-          const handle = await breaking(journal, 3, "before").create(...run);
+          const handle = await dying(journal, 3, "before").create(...run);
           const without = <T extends { readonly event: object }>(entry: T): T => {
             const { newest: _, ...event } = entry.event as { newest?: number };
             return { ...entry, event };
@@ -217,7 +197,7 @@ describe("a run that died after GitHub had done something finds it again", () =>
 
   test("where too many issues were opened since to tell, none is opened again", async () => {
     await withActing({}, async ({ start, resume: again, journal, stand, writes }) => {
-      const broken = await start([handoff(ISSUE), closing()], { journal: breaking(journal, 3, "before") });
+      const broken = await start([handoff(ISSUE), closing()], { journal: dying(journal, 3, "before") });
       for (let index = 0; index < 2001; index += 1) stand.world.addIssue();
       const result = await again(broken);
       assert.deepEqual([writes.length, effectsOf(result)], [1, ["action:github-issue:failed"]]);

@@ -1,4 +1,5 @@
-/** Journals under which a run stops as if its process had died: at the record of an effect, or as soon as it is recorded. */
+/** Journals under which a run stops as if its process had died: at a write, at the record of an effect, or at once. */
+import type { RunHandle } from "../../src/engine/ports.ts";
 import { RunnerError, type Journal } from "../../src/run/index.ts";
 
 /** Stops the process, as it were, at the Nth record of an effect: just before it is written, or just after. */
@@ -20,6 +21,26 @@ export function breaking(journal: Journal, at: number, written: boolean): Journa
     ...journal,
     create: async (...args) => wrap(await journal.create(...args)),
     claim: async (run) => wrap(await journal.claim(run)),
+  };
+}
+
+/** Stops the process, as it were, at the Nth write: just before it, or just after. */
+export function dying(journal: Journal, at: number, when: "before" | "after"): Journal {
+  let writes = 0;
+  const die = () => new RunnerError("JOURNAL_UNAVAILABLE", "The process is gone.");
+  const mortal = (handle: RunHandle): RunHandle => ({
+    ...handle,
+    append: async (more, adopted) => {
+      writes += 1;
+      if (writes > at || (writes === at && when === "before")) throw die();
+      await handle.append(more, adopted);
+      if (writes === at) throw die();
+    },
+  });
+  return {
+    ...journal,
+    create: async (...run) => mortal(await journal.create(...run)),
+    claim: async (run) => mortal(await journal.claim(run)),
   };
 }
 

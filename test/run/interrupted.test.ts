@@ -13,6 +13,7 @@ import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { resume } from "../../src/run/resume.ts";
 import { run } from "../../src/run/open.ts";
 import { show } from "../../src/run/records/runs.ts";
+import { dying } from "./breaking.ts";
 import { agentFiles, projectWith, stepTo } from "./project.ts";
 
 const SPENT: Usage = { turns: 3, inputTokens: 300, outputTokens: 30, costUsd: 0.25 };
@@ -43,6 +44,35 @@ for (const [name, code, isTaken] of [
     const result = await run({ agent: "t", cwd, journal, script, env: { LOCKSTEP_TRUST: "all" } });
     assert.deepEqual([result.code, result.resumable], [code, !isTaken], result.reason);
     assert.equal(/continue with: lockstep resume/.test(result.reason), !isTaken, result.reason);
+  });
+}
+
+/** What a program that watches is shown must be in the record: it may act on it. */
+for (const when of ["before", "after"] as const) {
+  test(`nothing is observed that is not written, where a process dies ${when} a write`, async () => {
+    const steps = {
+      "initial.t": stepTo("work", { next: "closure.t" }),
+      "closure.t": stepTo("closure", { closing: null }),
+    };
+    const cwd = projectWith(agentFiles("t", steps));
+    const say = (stepId: string, action: string) => ({ output: { stepId, next_action: { action } } });
+    const script = [say("initial.t", "next"), say("closure.t", "closing")];
+    let seen: readonly number[] = [];
+    for (const at of [1, 2, 3]) {
+      const journal = createMemoryJournal();
+      const observed: number[] = [];
+      const observe = ({ seq }: { readonly seq: number }) => void observed.push(seq);
+      const options = { agent: "t", cwd, script, observe, env: { LOCKSTEP_TRUST: "all" } };
+      const { run: id } = await run({ ...options, journal: dying(journal, at, when) });
+      await resume({ ...options, run: id!, journal: dying(journal, 1, when) });
+      const written = new Set((await journal.read(id!)).map(({ seq }) => seq));
+      assert.deepEqual(
+        observed.filter((seq) => !written.has(seq)),
+        [],
+      );
+      seen = observed;
+    }
+    assert.ok(seen.length > 1, "something was observed");
   });
 }
 

@@ -235,6 +235,25 @@ const rows: readonly Row[] = [
     line: /\(6 iterations\)/,
   },
   {
+    name: "only the step whose checks failed leads where they lead back to",
+    flow: flowOf(
+      {
+        a: { edges: { next: "a", handoff: "close" }, answer: { repairs: 0 } },
+        close: {
+          kind: "close",
+          edges: { closing: null },
+          guard: guard(3, { kind: "goto", step: "fix" }),
+          answer: { repairs: 0 },
+        },
+        fix: { edges: { next: "close" }, answer: { repairs: 1 } },
+      },
+      { stop: { kind: "visits", count: 2 }, limits: { visits: 6 } },
+    ),
+    answers: 8,
+    visits: 6,
+    line: /\(6 iterations on the most expensive path\)/,
+  },
+  {
     name: "failed checks lead back one time less than they may fail",
     flow: flowOf({
       a: { edges: { next: "b" } },

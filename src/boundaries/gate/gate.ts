@@ -27,7 +27,7 @@ export function judge(
   step: Step,
   call: ToolCall,
   batch: readonly string[] | null,
-  readers: ReadonlySet<string> = NOBODY,
+  readers: ReadonlySet<string> = NO_READERS,
 ): Judgement {
   const completion = completionTool(step);
   if (completion !== null && batch !== null && batch.length > 1 && batch.includes(completion)) {
@@ -45,13 +45,13 @@ export function judge(
   return refuseCommand(step, call) ?? refused ?? ALLOWED;
 }
 
-/** Whether some call of this tool could pass, where nobody is asked: what is never allowed need not be offered. */
-export function mayOffer(step: Step, name: string, readers: ReadonlySet<string> = NOBODY): boolean {
+/** Whether some call of this tool could pass, where no one is asked: what is never allowed need not be offered. */
+export function mayOffer(step: Step, name: string, readers: ReadonlySet<string> = NO_READERS): boolean {
   return refuseTool(step, name, readers) === null;
 }
 
 /** The same where a person can be asked. */
-export function mayOfferAsking(step: Step, name: string, readers: ReadonlySet<string> = NOBODY): boolean {
+export function mayOfferAsking(step: Step, name: string, readers: ReadonlySet<string> = NO_READERS): boolean {
   const refused = refuseTool(step, name, readers);
   return refused === null || asks(refused);
 }
@@ -107,7 +107,7 @@ const WITHIN: { readonly [mode in PermissionMode]: readonly ToolReach[] } = {
 };
 
 const ALLOWED: Judgement = { allow: true };
-const NOBODY: ReadonlySet<string> = new Set();
+const NO_READERS: ReadonlySet<string> = new Set();
 
 /** How a person who wrote the flow knows the rule. */
 const RULE_NAMES: { readonly [rule in GateRule]: string } = {

@@ -89,7 +89,7 @@ async function decideOn(
   // A tool that is listed in part, as `Bash(git status)`, is listed: which commands it may run is for the gate to say.
   const listed = new Set(step.tools.allow.map((pattern) => pattern.split("(", 1)[0]!.trim()));
   const isListed = listed.has("*") || listed.has(call.name);
-  // A tool that nobody has is answered by the toolbox itself, which says which ones there are.
+  // A tool that does not exist is answered by the toolbox itself, which says which ones there are.
   const exists = toolbox.offer({ ...step, tools: EVERYTHING }).some(({ name }) => name === call.name);
   if (!exists) return { kind: "listed" };
   const decision: Decision = isListed
@@ -176,7 +176,7 @@ export const WHO: { readonly [by in Teller]: string } = {
   headless: "nobody is there to allow it",
 };
 
-/** Of whom a grant is told to be. */
+/** Who is recorded as the source of a grant. */
 export function grantBy(by: Teller): Grant["by"] {
   if (by === "hook" || by === "setting") return by;
   return by === "expired" || by === "headless" ? "nobody" : "person";

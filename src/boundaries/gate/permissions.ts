@@ -1,6 +1,6 @@
 /**
  * What people are asked about tool calls: those that the step's mode wants to have approved, and questions of the model
- * itself. Whatever another rule of the gate forbids is nobody's to allow.
+ * itself. No one can allow what another rule of the gate forbids.
  */
 import type { Approved, Person, ToolCall, Wish } from "../../engine/ports.ts";
 import type { Call, Teller } from "../../flow/event.ts";

@@ -146,16 +146,16 @@ function replaced(text: string, spans: readonly SecretSpan[], from: number, to: 
 // Texts that come in parts.
 
 function createStream(ofKnown: () => Needles | null): RedactedStream {
-  /** What came and is still looked at; up to `told`, it was given already. */
+  /** What came and is still looked at; up to `given`, it was given already. */
   let seen = "";
-  let told = 0;
+  let given = 0;
 
   const give = (to: number, spans: readonly SecretSpan[]): string => {
-    const given = replaced(seen, spans, told, to);
+    const part = replaced(seen, spans, given, to);
     const drop = Math.max(0, to - CONTEXT);
     seen = seen.slice(drop);
-    told = to - drop;
-    return given;
+    given = to - drop;
+    return part;
   };
 
   return {
@@ -164,7 +164,7 @@ function createStream(ofKnown: () => Needles | null): RedactedStream {
       const needles = ofKnown();
       const spans = spansIn(seen, needles);
       const to = certainEnd(seen, spans, needles);
-      return to <= told ? "" : give(to, spans);
+      return to <= given ? "" : give(to, spans);
     },
     end: () => give(seen.length, spansIn(seen, ofKnown())),
   };

@@ -109,7 +109,7 @@ const CACHES = defaults({
   GOCACHE: "/tmp/.cache/go-build",
   UV_CACHE_DIR: "/tmp/.cache/uv",
 });
-/** Where there is no network, trying again for minutes helps nobody. */
+/** Where there is no network, retrying for minutes is useless. */
 const NO_RETRIES = defaults({ npm_config_fetch_retries: "0", PIP_RETRIES: "1", CARGO_NET_RETRY: "0" });
 const LAUNCH = `${LIMIT}; ${CACHES}; exec "$@"`;
 const LAUNCH_ALONE = `${LIMIT}; ${CACHES}; ${NO_RETRIES}; exec "$@"`;
@@ -123,7 +123,7 @@ function defaults(values: { readonly [name: string]: string }): string {
 
 const INNER_SOCKET = "/tmp/.lockstep-proxy.sock";
 const INNER_PORT = 3128;
-/** The bridge belongs to nobody, so that a program that waits for all its children does not wait for it. */
+/** The bridge has no parent, so that a program that waits for all its children does not wait for it. */
 function launchBridged(socat: string): string {
   const program = `'${socat.replaceAll("'", "'\\''")}'`;
   return [

@@ -23,7 +23,7 @@ export type Srt = {
 
 export type BridgeOpened =
   | { readonly kind: "open"; readonly bridge: Bridge }
-  /** `isMissing`: it is not installed, which nobody need be told who did not ask for it. */
+  /** `isMissing`: it is not installed, which matters only to those who asked for it. */
   | { readonly kind: "closed"; readonly why: string; readonly isMissing: boolean };
 
 /** There is one proxy in a process: runs with the same hosts share it, and others have to wait for another process. */

@@ -8,7 +8,7 @@ export type Sparing = {
   readonly ignoreCase: boolean;
   /** Absolute and real. */
   readonly folder: string;
-  /** Hints: files and folders that nobody will ask about. */
+  /** Hints: files and folders that are not of interest. */
   readonly glob: string | undefined;
   readonly skip: readonly string[];
   readonly maxBytes: number;

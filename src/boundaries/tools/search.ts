@@ -246,7 +246,7 @@ async function* worthReading(
 type Lines = { readonly path: string; readonly lines: readonly string[] | null };
 
 /**
- * The texts to search, in portions that one scan can manage. Where a portion ends is nobody's business: what was found
+ * The texts to search, in portions that one scan can manage. Where a portion ends does not matter: what was found
  * before the walk failed is looked at first.
  */
 async function* batches(pins: Pins, place: Inside, paths: AsyncIterable<string> | Iterable<string>) {

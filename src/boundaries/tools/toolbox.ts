@@ -23,7 +23,7 @@ import { talkTools } from "./talk.ts";
 import { clipOutput, inputFault, type ToolOutcome, type Tool, type ToolSurroundings } from "./tool.ts";
 
 export type ToolboxOptions = Omit<ToolSurroundings, "ground" | "call"> & {
-  /** Who may grant a stage what its list does not have, and approve what a mode asks about; nobody, unless said. */
+  /** Who may grant a stage what its list does not have, and approve what a mode asks about; no one by default. */
   readonly granting?: Omit<Granting, "cwd">;
   /** AskUserQuestion goes to a person, where there is one. */
   readonly asksUser?: boolean;
@@ -44,7 +44,7 @@ export type ServedTool = {
 };
 
 export function createToolbox(options: ToolboxOptions): Toolbox {
-  const { protect, guarded, granting = NOBODY, asksUser = false, served = [], ...more } = options;
+  const { protect, guarded, granting = NO_ONE, asksUser = false, served = [], ...more } = options;
   const ground = createGround(more.cwd, protect, guarded);
   const world = { ...more, ground };
   const permitting = { person: granting.person, asksUser };
@@ -119,8 +119,8 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
       return granted(call, permission, await attempt(call.name, signal, () => other.run(call.input, signal)));
     if (tool === undefined) return toResult(call, notRegistered(call.name, offer(step)));
     const answer = call.name === "AskUserQuestion" ? rulingOn(approved.ruled, index)?.answer : undefined;
-    const told = answer == null ? world : { ...world, autoResponse: answer };
-    return granted(call, permission, await run(tool, call, told, signal));
+    const answering = answer == null ? world : { ...world, autoResponse: answer };
+    return granted(call, permission, await run(tool, call, answering, signal));
   }
 }
 
@@ -148,7 +148,7 @@ const NOT_SERVED = byName([]);
 
 const NOTHING: Approved = { ruled: [], allowed: [] };
 
-const NOBODY: Omit<Granting, "cwd"> = { person: { isReachable: false, absent: "deny" } };
+const NO_ONE: Omit<Granting, "cwd"> = { person: { isReachable: false, absent: "deny" } };
 
 /** With who let it through, or did not, where a person had to be asked. */
 function granted(call: Call, permission: Permission, outcome: ToolOutcome): CallResult {
@@ -158,7 +158,7 @@ function granted(call: Call, permission: Permission, outcome: ToolOutcome): Call
   return { ...result, grant: { by: grantBy(permission.by), decision, argsDigest: argsDigest(call) } };
 }
 
-/** As the model reads it. The gate's own reason is for the case that nobody was asked. */
+/** As the model reads it. The gate's own reason is for the case that no one was asked. */
 function refusal(step: Step, { name }: Call, reason: string, permission: Permission): string {
   if (permission.kind !== "denied" || permission.by === "headless") return reason;
   if (grantBy(permission.by) === "person")
@@ -173,7 +173,7 @@ const TOOLS: ReadonlyMap<string, Tool> = new Map(ALL.map((tool) => [tool.spec.na
 /** The names of all of them, in that order. */
 export const OFFERED: readonly string[] = ALL.map(({ spec }) => spec.name);
 
-/** The tools that a step is told of: those of which some call could pass the gate. */
+/** The tools that a step is offered: those of which some call could pass the gate. */
 const LOCAL = ALL.filter(({ spec }) => spec.name !== GITHUB_READ);
 
 /** With and without somebody who can be asked, with and without GitHub. */
@@ -189,7 +189,7 @@ function offering(
   return cached((step: Step) => tools.map(({ spec }) => spec).filter(({ name }) => may(step, name)));
 }
 
-/** What a run of the flow offers a step, with nobody or somebody who can be asked, but for the tools of servers. */
+/** What a run of the flow offers a step, with or without a person who can be asked, but for the tools of servers. */
 export function offeredIn(
   { settings }: Pick<Flow, "settings">,
   step: Step,

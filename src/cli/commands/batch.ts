@@ -13,7 +13,7 @@ import {
 import type { Labelled } from "../../run/issues.ts";
 import { parametersOf } from "../agent.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import type { CallOf, DriveFlags } from "../commands.ts";
 import { codeOf, driveOptions, resumeCommand, stoppedBy } from "../conduct.ts";
 import { statusLine } from "../text/progress.ts";
@@ -67,7 +67,7 @@ export async function resumeIssues(call: CallOf<"resume">, batch: string): Promi
 type Heard = Required<Pick<BatchOptions, "onBatch" | "observe" | "onResult">>;
 
 async function conductBatch(
-  call: Call<DriveFlags>,
+  call: CommandCall<DriveFlags>,
   signal: AbortSignal,
   drive: (heard: Heard) => Promise<Batch>,
 ): Promise<number> {
@@ -123,7 +123,7 @@ function stoppedAll(signal: AbortSignal, batch: Batch): Batch {
   };
 }
 
-function resumeBatchCommand(call: Call<DriveFlags>, batch: string): string {
+function resumeBatchCommand(call: CommandCall<DriveFlags>, batch: string): string {
   return resumeCommand(call, { run: batch }, ON_PERMISSION);
 }
 
@@ -225,7 +225,7 @@ const MOST_ROWS = 10;
 // At the end.
 
 function renderBatch(
-  call: Call<DriveFlags>,
+  call: CommandCall<DriveFlags>,
   { batch, agent, items, durationMs, costUsd, knownCostUsd }: Batch,
   paint: Paint,
 ): string {
@@ -251,7 +251,7 @@ function renderBatch(
   ].join("\n");
 }
 
-function openRuns(call: Call<DriveFlags>, items: Batch["items"]): readonly string[] {
+function openRuns(call: CommandCall<DriveFlags>, items: Batch["items"]): readonly string[] {
   return items.flatMap(({ result }) =>
     result?.resumable === true && !result.success
       ? nextAction(result, resumeCommand(call, result, ON_PERMISSION))

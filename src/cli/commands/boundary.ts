@@ -82,7 +82,11 @@ export function boundaryText({ agent, steps, servers, sandbox, env }: Boundary, 
 
 /** What holds on this machine; the same words as in the result document of a run. */
 export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly string[] {
-  const told = fact(paint, "", ...sandbox.warnings.map((text) => paint("yellow", shownInLine(text, 600))));
+  const warnings = fact(
+    paint,
+    "",
+    ...sandbox.warnings.map((text) => paint("yellow", shownInLine(text, 600))),
+  );
   if (!sandbox.confined) {
     const { starts, why } = sandbox;
     const line = starts
@@ -95,7 +99,7 @@ export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly strin
   return [
     ...fact(paint, "sandbox", opened),
     ...(trouble === null ? [] : fact(paint, "", shownInLine(trouble, 600))),
-    ...told,
+    ...warnings,
     ...fact(paint, "network", networkText(sandbox.network)),
     ...fact(paint, "writes", ...writable.map((path) => shownInLine(path))),
     ...fact(paint, "only reads", ...readOnly.map((path) => shownInLine(path)), "everything else"),

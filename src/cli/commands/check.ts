@@ -10,7 +10,7 @@ import { findProject, listAgents } from "../../run/world/project.ts";
 import { loadNamed, strictly, tally } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import { withinBudget } from "./budget.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { fixAgents, fixesText } from "./fix.ts";
 import { countProblems, renderProblems } from "../text/problems.ts";
@@ -75,10 +75,10 @@ function tellSarif({ screen }: CallOf<"check">, agents: readonly Loaded[], root:
   return hasErrors(problems) ? EXIT.invalid : EXIT.completed;
 }
 
-/** Findings are told when they are others than before. The end by Ctrl-C is a good one. */
+/** Findings are printed when they differ from those before. Ctrl-C is a successful end. */
 async function watchFindings(call: CallOf<"check">, root: string): Promise<number> {
   const [name] = call.words;
-  let told = "";
+  let printed = "";
   call.screen.tell("Watching for changes; Ctrl-C ends.");
   await repeatOnChange(root, call.host.interruption(), async () => {
     const read = new Set<string>();
@@ -96,16 +96,16 @@ async function watchFindings(call: CallOf<"check">, root: string): Promise<numbe
     const project = findProject(call.cwd, call.stateDir);
     const agents = await loadAll(call, name === undefined ? listAgents(project) : [name], files);
     const now = JSON.stringify(agents.map(({ agent, problems }) => [agent, problems]));
-    if (now !== told) tellFindings(call, agents, name ?? null);
-    told = now;
+    if (now !== printed) tellFindings(call, agents, name ?? null);
+    printed = now;
     return [...read, join(relative(root, project.agentsDir), "x")];
   });
   return EXIT.completed;
 }
 
-/** `name` is null when all agents were asked for. `more`: what else the document tells. */
+/** `name` is null when all agents were asked for. `more`: what else the document holds. */
 export function tellFindings(
-  { flags, screen, typed }: Call,
+  { flags, screen, typed }: CommandCall,
   agents: readonly Loaded[],
   name: string | null,
   more: object = {},
@@ -135,7 +135,7 @@ export function tellFindings(
 
 function findingsText(
   { agent, flow, project, problems }: Loaded,
-  { screen: { out: paint }, typed }: Pick<Call, "screen" | "typed">,
+  { screen: { out: paint }, typed }: Pick<CommandCall, "screen" | "typed">,
 ): string {
   const steps = flow === null ? "" : ` (${count(Object.keys(flow.steps).length, "step")})`;
   const name = shownInLine(agent);

@@ -1,10 +1,10 @@
 /** `lockstep diff RUN RUN` */
 import { compareRuns, type Comparison } from "../../run/index.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import { withRecord } from "../journal.ts";
 import { shownInLine, table, type Paint } from "../text/text.ts";
 
-export async function diffRuns(call: Call): Promise<number> {
+export async function diffRuns(call: CommandCall): Promise<number> {
   const [a = "", b = ""] = call.words;
   const compared = await withRecord(call, a, async (journal) => {
     return await compareRuns(journal, a, b);

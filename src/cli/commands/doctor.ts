@@ -1,4 +1,4 @@
-/** `lockstep doctor`: what a run needs, looked at one by one. Offline unless told otherwise, and it leaves nothing behind. */
+/** `lockstep doctor`: what a run needs, looked at one by one. Offline unless --online is given, and it leaves nothing behind. */
 import { manual } from "../../flow/manual.ts";
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
@@ -340,10 +340,10 @@ async function proxy({ host }: CallOf<"doctor">): Promise<readonly DoctorRow[]> 
 /** Only agents that work on issues need it. */
 async function github(call: CallOf<"doctor">): Promise<DoctorRow> {
   const { surveyGitHub } = await import("../../run/world/github.ts");
-  const told = await surveyGitHub(call.host.env, call.cwd, call.flags.online);
-  if (told.ok) return ok("github", told.value);
-  const place = told.why.lastIndexOf(": ");
-  return warn("github", told.why.slice(0, place), told.why.slice(place + 2));
+  const survey = await surveyGitHub(call.host.env, call.cwd, call.flags.online);
+  if (survey.ok) return ok("github", survey.value);
+  const place = survey.why.lastIndexOf(": ");
+  return warn("github", survey.why.slice(0, place), survey.why.slice(place + 2));
 }
 
 export function ok(name: string, detail: string): DoctorRow {

@@ -1,11 +1,11 @@
 /** `lockstep effects RUN` */
 import { EXIT } from "../../flow/verdict.ts";
 import { show, type Result } from "../../run/index.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import { withRecord } from "../journal.ts";
 import { headed, shownInLine } from "../text/text.ts";
 
-export async function listEffects(call: Call): Promise<number> {
+export async function listEffects(call: CommandCall): Promise<number> {
   const { screen } = call;
   const [ref = ""] = call.words;
   return await withRecord(call, ref, async (journal) => {

@@ -6,7 +6,7 @@ import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
 import { notWritable, openWhole } from "../../run/world/write-whole.ts";
 import { UsageError } from "../args.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { journalAccess } from "../conduct.ts";
 import { readGiven } from "../given-file.ts";
@@ -77,7 +77,7 @@ export async function importFromFile(call: CallOf<"import">): Promise<number> {
 
 /** Under its name there is only ever a whole file: an earlier one stays until this one is on disk. */
 async function writeTo(
-  { cwd, host }: Call,
+  { cwd, host }: CommandCall,
   name: string | undefined,
   pieces: AsyncIterable<string> | readonly string[],
 ): Promise<number> {

@@ -4,11 +4,11 @@ import type { Loaded } from "../../run/index.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { flowDigest } from "../../run/load.ts";
 import { loadNamed, tally } from "../agent.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import { countProblems } from "../text/problems.ts";
 import { headed, shownInLine } from "../text/text.ts";
 
-export async function listProject({ cwd, stateDir, flags, screen, typed }: Call): Promise<number> {
+export async function listProject({ cwd, stateDir, flags, screen, typed }: CommandCall): Promise<number> {
   const project = findProject(cwd, stateDir);
   const agents: Loaded[] = [];
   for (const name of listAgents(project)) agents.push(await loadNamed(name, cwd));

@@ -61,7 +61,7 @@ function lineText({ timestamp, level, message, metadata }: LogLine, paint: Paint
   return parts.join(" ");
 }
 
-/** A heading that tells whose words these are, and the words. */
+/** A heading that names the speaker, and the words. */
 function utteranceText(said: Utterance, paint: Paint): string {
   const { timestamp, step, visit, turn } = said;
   const heading = `── ${said.role} · ${shownInLine(step, 80)} #${visit} · turn ${turn} · ${timestamp.slice(11, 23)}`;

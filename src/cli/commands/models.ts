@@ -1,4 +1,4 @@
-/** `lockstep models`: the names of models, what each means, and why one cannot be asked. Asks nobody. */
+/** `lockstep models`: the names of models, what each means, and why one is not available. No model is called. */
 import { manual } from "../../flow/manual.ts";
 import {
   PRICE_SOURCES,
@@ -7,10 +7,10 @@ import {
   UNPRICED,
   type ModelRow,
 } from "../../run/world/model-survey.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import { headed, shownInLine } from "../text/text.ts";
 
-export async function listModels({ flags, screen, host }: Call): Promise<number> {
+export async function listModels({ flags, screen, host }: CommandCall): Promise<number> {
   const { file, rows } = surveyModels(host.env);
   if (flags.json) {
     const about = { prices: PRICES_OF, priceSources: PRICE_SOURCES, unpriced: UNPRICED };

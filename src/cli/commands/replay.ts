@@ -12,7 +12,7 @@ import { readGiven } from "../given-file.ts";
 import { withJournal } from "../journal.ts";
 import { count, shownInLine, type Paint } from "../text/text.ts";
 
-type Told = {
+type RunReplayed = {
   readonly run: string;
   readonly agent: string;
   readonly ok: boolean;
@@ -28,7 +28,7 @@ export async function replayRuns(call: CallOf<"replay">): Promise<number> {
   const { words, screen } = call;
   if (words.length === 0 && !call.flags.all) throw new UsageError("replay needs RUN, FILE or --all.");
   const isJson = call.flags.json;
-  const told: Omit<Told, "ms">[] = [];
+  const replayed: Omit<RunReplayed, "ms">[] = [];
   let ok = true;
   let differs = false;
   let isDamaged = false;
@@ -37,14 +37,14 @@ export async function replayRuns(call: CallOf<"replay">): Promise<number> {
   await withJournal(call, async (journal, stateDir) => {
     const total = call.flags.all ? ((await journal?.count()) ?? 0) + words.length : words.length;
     let done = 0;
-    const tell = ({ ms: took, ...run }: Told) => {
+    const tell = ({ ms: took, ...run }: RunReplayed) => {
       ok &&= run.ok;
       differs ||= run.difference !== null;
       isDamaged ||= run.damaged !== undefined;
       events += run.events;
       ms += took;
       done += 1;
-      if (isJson) told.push(run);
+      if (isJson) replayed.push(run);
       else screen.print(runText(run, screen.out));
       if (total > MANY) screen.status(done === total ? null : `replayed ${done} of ${total} runs`);
     };
@@ -60,7 +60,7 @@ export async function replayRuns(call: CallOf<"replay">): Promise<number> {
         tell(await fromJournal(journal, row).catch((error: unknown) => unreadable(row, error)));
   }).finally(() => screen.status(null));
   const eventsPerSecond = Math.round(events / Math.max(ms / 1000, 1e-6));
-  if (isJson) screen.document({ v: 1, ok, events, eventsPerSecond, runs: told });
+  if (isJson) screen.document({ v: 1, ok, events, eventsPerSecond, runs: replayed });
   else {
     // A handful of events is over before the machine is warm.
     const rate = events < 1000 ? "" : `, ${eventsPerSecond.toLocaleString("en")} a second`;
@@ -73,26 +73,26 @@ export async function replayRuns(call: CallOf<"replay">): Promise<number> {
 /** Of more runs than this it is shown how many are done. */
 const MANY = 20;
 
-async function fromFile(call: CallOf<"replay">, file: string): Promise<Told> {
+async function fromFile(call: CallOf<"replay">, file: string): Promise<RunReplayed> {
   const bundle = parseBundle(readGiven(call, file, "EXPORT_INVALID", MOST_BUNDLE_BYTES), file);
-  return toTold(file, bundle.run.agent, await replayBundle(bundle));
+  return toReplayed(file, bundle.run.agent, await replayBundle(bundle));
 }
 
-async function fromJournal(journal: Journal, row: Row): Promise<Told> {
-  return toTold(row.id, row.agent, await replayRow(journal, row));
+async function fromJournal(journal: Journal, row: Row): Promise<RunReplayed> {
+  return toReplayed(row.id, row.agent, await replayRow(journal, row));
 }
 
 /** One that is damaged does not hide the others. */
-function unreadable({ id, agent }: Row, error: unknown): Told {
+function unreadable({ id, agent }: Row, error: unknown): RunReplayed {
   if (!(error instanceof RunnerError) || error.code !== "JOURNAL_UNAVAILABLE") throw error;
   return { run: id, agent, ok: false, events: 0, difference: null, ms: 0, damaged: error.message };
 }
 
-function toTold(run: string, agent: string, { events, difference, ms }: TimedReplay): Told {
+function toReplayed(run: string, agent: string, { events, difference, ms }: TimedReplay): RunReplayed {
   return { run, agent, ok: difference === null, events, difference, ms };
 }
 
-function runText({ run, agent, events, difference, damaged }: Omit<Told, "ms">, paint: Paint): string {
+function runText({ run, agent, events, difference, damaged }: Omit<RunReplayed, "ms">, paint: Paint): string {
   const about = `${shownInLine(run)} · ${shownInLine(agent)}`;
   if (damaged !== undefined) return `${paint("red", "✗ damaged")}  ${about} · ${shownInLine(damaged, 1000)}`;
   if (difference === null) return `${paint("green", "✓ same")}  ${about} · ${count(events, "event")}`;

@@ -69,7 +69,7 @@ function isMissing({ problems }: Loaded): boolean {
   return problems.some(({ code }) => code === "AC-SERVICE-001");
 }
 
-/** An agent that cannot run is told of once, however many runs were wanted. */
+/** An agent that cannot run is reported once, however many runs were wanted. */
 function isBatch(call: CallOf<"run">, { problems }: Loaded): boolean {
   return !hasErrors(problems) && (call.flags.issues ?? call.flags.label) !== undefined;
 }

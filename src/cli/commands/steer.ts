@@ -3,7 +3,7 @@ import { systemClock } from "../../run/world/clock.ts";
 import { requireRecord } from "../../run/records/journal.ts";
 import { resume } from "../../run/resume.ts";
 import { pauseRun, stopRun, type Steered } from "../../run/people/steer.ts";
-import type { Call } from "../call.ts";
+import type { CommandCall } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct } from "../conduct.ts";
 import { withOwnJournal } from "../journal.ts";
@@ -29,7 +29,7 @@ async function steer(call: CallOf<"pause" | "stop">, how: typeof pauseRun): Prom
   });
 }
 
-function tell({ screen, flags, typed }: Call, steered: Steered, next: string): number {
+function tell({ screen, flags, typed }: CommandCall, steered: Steered, next: string): number {
   const { run, state } = steered;
   const said = {
     asked: `Run ${run} pauses as soon as its current work is done.`,

@@ -90,7 +90,7 @@ function list(call: CallOf<"trust">): Promise<number> {
   const entries = storeOf(call).list();
   const states = knownStates(call.host.env);
   if (call.flags.json)
-    call.screen.document({ v: 1, trusted: entries.map(told), states: states.map(stateTold) });
+    call.screen.document({ v: 1, trusted: entries.map(trustDocument), states: states.map(stateDocument) });
   else {
     if (entries.length + states.length === 0) call.screen.tell("You trust no project.");
     if (entries.length > 0) call.screen.print(listing(entries));
@@ -99,7 +99,7 @@ function list(call: CallOf<"trust">): Promise<number> {
   return Promise.resolve(EXIT.completed);
 }
 
-function stateTold({ path, how, since }: KnownState) {
+function stateDocument({ path, how, since }: KnownState) {
   return { path, how, since };
 }
 
@@ -109,7 +109,7 @@ function stateListing(states: readonly KnownState[]): string {
   return ["State folders of your own", ...lines].join("\n");
 }
 
-function told({ lines, ...entry }: Trusted) {
+function trustDocument({ lines, ...entry }: Trusted) {
   return { ...entry, counts: entry.at !== null, commands: lines };
 }
 
@@ -152,7 +152,12 @@ function revoke(call: CallOf<"trust">): Promise<number> {
   for (const entry of gone) store.remove(entry);
   for (const { id } of states) forgetState(env, id);
   if (call.flags.json)
-    call.screen.document({ v: 1, all: false, revoked: gone.map(told), states: states.map(stateTold) });
+    call.screen.document({
+      v: 1,
+      all: false,
+      revoked: gone.map(trustDocument),
+      states: states.map(stateDocument),
+    });
   else
     call.screen.print(
       [

@@ -44,7 +44,7 @@ export async function worktrees(call: CallOf<"worktree">): Promise<number> {
     }
     const pruned = journal === null ? [] : await pruneWorktrees(journal, around, { dryRun });
     if (call.flags.json)
-      screen.document({ v: 1, dryRun, worktrees: pruned.map(({ row, ...told }) => ({ ...row, ...told })) });
+      screen.document({ v: 1, dryRun, worktrees: pruned.map(({ row, ...rest }) => ({ ...row, ...rest })) });
     else if (pruned.length === 0) none();
     else
       for (const { row, ...one } of pruned)

@@ -26,7 +26,7 @@ export function renderProblems(
     .join("\n\n");
 }
 
-/** Old names of one agent are one thing to do: they are told once, with the command that does it. */
+/** Old names of one agent are one thing to do: they are reported once, with the command that does it. */
 function folded(problems: readonly Problem[]): readonly Problem[] {
   const old = Map.groupBy(
     problems.filter(({ code, severity }) => code === "OLD-NAME" && severity === "warning"),

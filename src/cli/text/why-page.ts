@@ -1,6 +1,6 @@
 /** How foreign texts of any length stand on a page: made harmless, and cut unless all is asked for. */
 import type { Json } from "../../flow/json.ts";
-import { facts, type Fact } from "../commands/explain.ts";
+import { facts, type Fact } from "./facts.ts";
 import { count, shown, shownInLine, type Paint } from "./text.ts";
 
 export type Page = {

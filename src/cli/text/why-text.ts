@@ -3,7 +3,7 @@ import { judgedIn, type CallResult, type Event, type Reply } from "../../flow/ev
 import type { Say } from "../../flow/command.ts";
 import type { Why } from "../../run/records/why.ts";
 import { eventWords } from "../../tell/event-words.ts";
-import { supplierText, type Fact } from "../commands/explain.ts";
+import { supplierText, type Fact } from "./facts.ts";
 import { KIND_WORDS } from "../graph/graph-words.ts";
 import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";
 import { choiceText, commandText, whyMoveText, schemaText, standRows, UNDECIDED } from "./why-words.ts";
@@ -11,7 +11,7 @@ import { createPage, type Page } from "./why-page.ts";
 
 type Moment = Why["moments"][number];
 type Answered = Event & { type: "step.answered" };
-type Told = NonNullable<Why["pending"]>["told"][number];
+type Said = NonNullable<Why["pending"]>["told"][number];
 type Read = NonNullable<Moment["read"]>;
 type Checked = NonNullable<Moment["checked"]>;
 type Followed = NonNullable<Moment["followed"]>;
@@ -86,13 +86,13 @@ function answeredLines(why: Why, event: Answered, { asked }: Moment, page: Page)
   return [
     ...page.section(
       title.join(" · "),
-      told.flatMap((one) => toldRows(one, page)),
+      told.flatMap((one) => saidRows(one, page)),
     ),
     ...answer,
   ];
 }
 
-function toldRows({ say, prompt, variables, words }: Told, page: Page): readonly Fact[] {
+function saidRows({ say, prompt, variables, words }: Said, page: Page): readonly Fact[] {
   const { paint } = page;
   const elsewhere = (prompt?.tried ?? []).filter((path) => path !== prompt?.file);
   return [
@@ -252,12 +252,12 @@ function checkLines({ decision }: Why, checked: Checked, page: Page): readonly s
       const sign = ok ? paint("green", "✓") : paint("red", `✗ ${shownInLine(pattern, 60)}`);
       const title: Fact = [shownInLine(name, 60), `${sign}  ${paint("dim", `attempt ${attempt}`)}`];
       if (ok) return [title];
-      const told = Object.entries(params).filter(([key]) => page.full || !RAW.has(key));
+      const shown = Object.entries(params).filter(([key]) => page.full || !RAW.has(key));
       return [
         title,
         ...page.block("", summary, 4),
         ...(unrecoverable ? [["", paint("red", "another attempt cannot help")] as const] : []),
-        ...told.map(([key, value]): Fact => ["", `${shownInLine(key, 40)} = ${page.line(value)}`]),
+        ...shown.map(([key, value]): Fact => ["", `${shownInLine(key, 40)} = ${page.line(value)}`]),
       ];
     }),
     ...notRun.map((name): Fact => [shownInLine(name, 60), paint("dim", "not run")]),
@@ -355,7 +355,7 @@ function pendingLines(
 ): readonly string[] {
   return page.section(state === "stopped" ? "when the run is resumed" : "under way", [
     ["next", commandText(command)],
-    ...told.flatMap((one) => toldRows(one, page)),
+    ...told.flatMap((one) => saidRows(one, page)),
   ]);
 }
 

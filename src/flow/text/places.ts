@@ -37,8 +37,9 @@ export function membersWritten(text: string): number | null {
   for (let at = 0; at < text.length; at += 1) {
     const char = text.charCodeAt(at);
     if (char === QUOTE) {
-      for (at += 1; at < text.length && text.charCodeAt(at) !== QUOTE; at += 1)
-        if (text.charCodeAt(at) === BACKSLASH) at += 1;
+      do at = text.indexOf('"', at + 1);
+      while (at !== -1 && text.charCodeAt(at - 1) === BACKSLASH && isEscaped(text, at));
+      if (at === -1) break;
     } else if (char === COLON) members += 1;
     else if (char === BRACE || char === BRACKET) {
       depth += 1;
@@ -48,6 +49,13 @@ export function membersWritten(text: string): number | null {
   return members;
 }
 
+/** Whether an odd number of backslashes stands before it. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at;
+  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
+  return (at - first) % 2 === 1;
+}
+
 const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON] = [
   0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x3a,
 ];
@@ -55,9 +63,16 @@ const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON] = [
 /** Fewer than were written: a parser keeps only the last one of those with the same name. */
 export function membersKept(value: Json): number {
   if (typeof value !== "object" || value === null) return 0;
-  const inner = Object.values(value as JsonObject);
-  let members = Array.isArray(value) ? 0 : inner.length;
-  for (const one of inner) members += membersKept(one);
+  let members = 0;
+  const add = (one: Json) => {
+    if (typeof one === "object") members += membersKept(one);
+  };
+  if (Array.isArray(value)) (value as readonly Json[]).forEach(add);
+  else {
+    const inner = Object.values(value as JsonObject);
+    members += inner.length;
+    inner.forEach(add);
+  }
   return members;
 }
 

@@ -73,5 +73,6 @@ export function namesRead({ sections }: Pick<Flow, "sections">, text: string): r
 /** Whether what was piped in is part of the prompt. */
 export function readsInput({ sections }: Pick<Flow, "sections">, text: string): boolean {
   const isIn = (words: string) => words.includes(`{${INPUT_TEXT}}`) || words.includes(`{uv-${INPUT_TEXT}}`);
+  if (!text.includes("{")) return false;
   return isIn(text) || placeholders(text).some((name) => isIn(own(sections ?? {}, name)?.text ?? ""));
 }

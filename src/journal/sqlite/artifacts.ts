@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { artifactDamaged, journalErrorCode, unavailable } from "../errors.ts";
-import { fileInside, inside } from "./inside.ts";
+import { fileInside, insideState } from "./inside.ts";
 
 /** In characters of JSON. What is longer is kept in a file. */
 export const LARGEST_ROW = 256 * 1024;
@@ -97,9 +97,9 @@ export function createArtifacts(directory: string, ownId: string): Artifacts {
     named: (row) => REFERENCE.exec(row)?.[1] ?? null,
 
     names() {
-      const folders = namesIn(inside(directory, "artifacts")).filter((name) => FOLDER.test(name));
+      const folders = namesIn(insideState(directory, "artifacts")).filter((name) => FOLDER.test(name));
       return folders.flatMap((folder) =>
-        namesIn(inside(directory, "artifacts", folder)).filter(
+        namesIn(insideState(directory, "artifacts", folder)).filter(
           (name) => FILE.test(name) && name.startsWith(folder),
         ),
       );

@@ -12,7 +12,7 @@ import { fileInside } from "./inside.ts";
 import { createOwners } from "./owners.ts";
 import { isRemoved } from "./removal.ts";
 
-/** `damage`: something cannot be read. `left`: something is there that nobody needs. */
+/** `damage`: something cannot be read. `left`: something is there that is not needed. */
 export type JournalFault = {
   readonly kind: "damage" | "left";
   readonly part: "database" | "runs" | "entries" | "flows" | "artifacts" | "owners";

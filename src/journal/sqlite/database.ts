@@ -218,8 +218,8 @@ function isWritable(path: string): boolean {
 }
 
 /**
- * Where its log cannot be opened, SQLite reads a database only if told that it does not change. That is true as long
- * as there is nothing in a log: nobody is writing, and nothing is left that was never folded back.
+ * Where its log cannot be opened, SQLite reads a database only as one that does not change. That is true as long
+ * as there is nothing in a log: no process is writing, and nothing is left that was never folded back.
  */
 function openForReading(directory: string, file: string, leaveNoTrace: boolean): DatabaseSync {
   const url = pathToFileURL(file);

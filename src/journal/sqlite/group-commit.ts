@@ -14,7 +14,7 @@ export type GroupCommit = {
 };
 
 /**
- * `requireFile` throws if what is committed would go to a file that nobody finds again; `explain` turns what SQLite said
+ * `requireFile` throws if what is committed would go to a file that cannot be found again; `explain` turns what SQLite said
  * into what the offers are rejected with; `afterwards` is called when a transaction is on disk and its offers are settled.
  */
 export function createGroupCommit(

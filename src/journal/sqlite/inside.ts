@@ -7,7 +7,7 @@ import { RunnerError } from "../../engine/ports.ts";
  * The path of something below a state folder. Throws STATE_UNSAFE when the folder or anything on the way is a link. What
  * does not exist yet may be made there.
  */
-export function inside(stateDir: string, ...parts: readonly string[]): string {
+export function insideState(stateDir: string, ...parts: readonly string[]): string {
   let path = stateDir;
   requireNoLink(path);
   for (const part of parts) {
@@ -20,7 +20,7 @@ export function inside(stateDir: string, ...parts: readonly string[]): string {
 
 /** The same for a file: a device, a pipe or a folder in its place is refused, and opening one could wait for ever. */
 export function fileInside(stateDir: string, ...parts: readonly string[]): string {
-  const path = inside(stateDir, ...parts);
+  const path = insideState(stateDir, ...parts);
   const found = lstat(path);
   if (found !== undefined && !found.isFile()) throw unsafe(path, "it is not a regular file");
   return path;

@@ -9,7 +9,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { unavailable } from "../errors.ts";
-import { fileInside, inside } from "./inside.ts";
+import { fileInside, insideState } from "./inside.ts";
 
 /** All of it throws JOURNAL_UNAVAILABLE if it must. */
 export type Owners = {
@@ -38,7 +38,7 @@ export function createOwners(directory: string, ownId: string): Owners {
     enter() {
       if (lock !== null) return;
       lock = explained(fileOf(ownId), (file) => {
-        mkdirSync(inside(directory, "owners"), { recursive: true, mode: 0o700 });
+        mkdirSync(insideState(directory, "owners"), { recursive: true, mode: 0o700 });
         for (const name of readdirSync(folder).filter((name) => OWN_NAME.test(name))) {
           if (!isLocked(join(folder, name))) remove(join(folder, name));
         }
@@ -56,7 +56,7 @@ export function createOwners(directory: string, ownId: string): Owners {
 
     isAlive: (owner) => OWN_NAME.test(owner + SUFFIX) && explained(fileOf(owner), isLocked),
     all: () =>
-      explained(inside(directory, "owners"), (path) =>
+      explained(insideState(directory, "owners"), (path) =>
         existsSync(path)
           ? readdirSync(path)
               .filter((name) => OWN_NAME.test(name))

@@ -1,6 +1,6 @@
 /** agent.json: opened, and made into the settings of a flow. The same beside a registry and beside stages. */
 import type { Files } from "../../flow/files.ts";
-import { isObject, own, type JsonObject, type Path } from "../../flow/json.ts";
+import { isObject, readPath, type JsonObject, type Path } from "../../flow/json.ts";
 import {
   FINALIZE,
   GITHUB,
@@ -13,7 +13,7 @@ import {
 import type { Code } from "../codes.ts";
 import type { Finding } from "../rules/rule.ts";
 import { repeatedKeys } from "../rules/keys.ts";
-import { isWritten, readDocument, type Document } from "../text/document.ts";
+import { brokenJson, isWritten, readDocument, unreadable, type Document } from "../text/document.ts";
 import { recordOf } from "../text/record.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
 import { isWriting, type AgentSource } from "./agent-shape.ts";
@@ -25,29 +25,26 @@ import { peopleOf } from "./people.ts";
 export function open(files: Files, file: string, about: About, findings: Finding[]): Document | null {
   const read = readDocument(files, file);
   const { document } = read;
-  const report = (code: Code, message: string, fix: string) => {
-    findings.push({ code, document, pointer: "", message, fix });
+  const refuse = (finding: Finding) => {
+    findings.push(finding);
     return null;
   };
   switch (read.kind) {
-    case "missing":
-      return report(about.missing, about.says, `Create ${file}, or ${about.otherwise}.`);
+    case "missing": {
+      const fix = `Create ${file}, or ${about.otherwise}.`;
+      return refuse({ code: about.missing, document, pointer: "", message: about.says, fix });
+    }
     case "unreadable":
-      return report(
-        about.unreadable,
-        `${file} cannot be read: ${read.why}.`,
-        "Make it a readable file in the project.",
-      );
+      return refuse({ ...unreadable(file, read.why), code: about.unreadable });
     case "broken":
-      return report(
-        "AC-SERVICE-002",
-        `${file} is not valid JSON: ${read.what}.`,
-        "Fix the JSON at this position.",
-      );
-    case "read":
+      return refuse(brokenJson(document, read.what));
+    case "read": {
       findings.push(...repeatedKeys(document));
       if (isObject(document.value)) return document;
-      return report(about.noObject, `${file} must contain a JSON object.`, "Write a JSON object in braces.");
+      const message = `${file} must contain a JSON object.`;
+      const fix = "Write a JSON object in braces.";
+      return refuse({ code: about.noObject, document, pointer: "", message, fix });
+    }
   }
 }
 
@@ -127,7 +124,6 @@ function isLogged(directory: string, document: Document): boolean {
 }
 
 function writtenConfig({ value }: Document): JsonObject {
-  const member = (owner: unknown, key: string) => (isObject(owner) ? own(owner, key) : undefined);
-  const config = member(member(member(value, "runner"), "verdict"), "config");
+  const config = readPath(value, ["runner", "verdict", "config"]);
   return isObject(config) ? config : {};
 }

@@ -1,51 +1,37 @@
-/** The eight ways a run can be declared to end, with the names that earlier files use for them. */
+/** The eight ways a run can be declared to end. */
 
-export const VERDICT_TYPES = [
-  "count:iteration",
-  "count:check",
-  "poll:state",
-  "detect:keyword",
-  "detect:structured",
-  "detect:graph",
-  "meta:composite",
-  "meta:custom",
-] as const;
+/**
+ * `former`: the names that earlier files use, newest first. `closure`: the closure under whose id files of this type keep
+ * their validation, by custom. `needs`: the settings that the type cannot do without, as they are documented.
+ */
+export const VERDICTS = {
+  "count:iteration": { former: ["iterationBudget", "iterate"], closure: "closure.iteration", needs: [] },
+  "count:check": { former: ["checkBudget"], closure: "closure.check", needs: ["maxChecks"] },
+  "poll:state": { former: ["externalState", "issue"], closure: "closure.polling", needs: [] },
+  "detect:keyword": {
+    former: ["keywordSignal", "manual"],
+    closure: "closure.keyword",
+    needs: ["verdictKeyword"],
+  },
+  "detect:structured": { former: ["structuredSignal"], closure: "closure.structured", needs: ["signalType"] },
+  "detect:graph": { former: ["stepMachine", "stepFlow"], closure: "closure.graph", needs: [] },
+  "meta:composite": {
+    former: ["composite", "facilitator"],
+    closure: "closure.composite",
+    needs: ["operator", "conditions"],
+  },
+  "meta:custom": { former: ["custom"], closure: "closure.custom", needs: ["handlerPath"] },
+} as const;
 
-export type VerdictType = (typeof VERDICT_TYPES)[number];
+export type VerdictType = keyof typeof VERDICTS;
 
-/** Newest first. */
-const FORMER: { readonly [type in VerdictType]: readonly string[] } = {
-  "count:iteration": ["iterationBudget", "iterate"],
-  "count:check": ["checkBudget"],
-  "poll:state": ["externalState", "issue"],
-  "detect:keyword": ["keywordSignal", "manual"],
-  "detect:structured": ["structuredSignal"],
-  "detect:graph": ["stepMachine", "stepFlow"],
-  "meta:composite": ["composite", "facilitator"],
-  "meta:custom": ["custom"],
-};
+export const VERDICT_TYPES = Object.keys(VERDICTS) as readonly VerdictType[];
 
 export const FORMER_TYPES: { readonly [word: string]: VerdictType } = Object.fromEntries(
-  VERDICT_TYPES.flatMap((type) => FORMER[type].map((word) => [word, type] as const)),
+  VERDICT_TYPES.flatMap((type) => VERDICTS[type].former.map((word) => [word, type] as const)),
 );
 
 /** Every name a file may use for the type, the present one first. */
 export function namesOf(type: VerdictType): readonly string[] {
-  return [type, ...FORMER[type]];
+  return [type, ...VERDICTS[type].former];
 }
-
-/** The closure under whose id files of this verdict type keep their validation, by custom. */
-export function customaryClosure(type: VerdictType): string {
-  return `closure.${CLOSURE_WORD[type]}`;
-}
-
-const CLOSURE_WORD: { readonly [type in VerdictType]: string } = {
-  "count:iteration": "iteration",
-  "count:check": "check",
-  "poll:state": "polling",
-  "detect:keyword": "keyword",
-  "detect:structured": "structured",
-  "detect:graph": "graph",
-  "meta:composite": "composite",
-  "meta:custom": "custom",
-};

@@ -7,7 +7,7 @@ import { DEFAULTS } from "./defaults.ts";
 import { buildModule, buildState, NEVER, report, type VerdictAt, type VerdictWorld } from "./outside.ts";
 import { notActedOn } from "../rules/inert.ts";
 import { readShape, type Reader } from "../text/shape.ts";
-import type { VerdictType } from "./verdict-types.ts";
+import { VERDICTS, type VerdictType } from "./verdict-types.ts";
 
 export type DeclaredVerdict = {
   readonly type: VerdictType;
@@ -55,18 +55,6 @@ function buildRule(type: VerdictType, config: VerdictConfig, at: VerdictAt): Sto
   }
 }
 
-/** The settings that each type cannot do without, as they are documented. */
-const REQUIRED: { readonly [type in VerdictType]: readonly (keyof VerdictConfig)[] } = {
-  "count:iteration": [],
-  "count:check": ["maxChecks"],
-  "poll:state": [],
-  "detect:keyword": ["verdictKeyword"],
-  "detect:structured": ["signalType"],
-  "detect:graph": [],
-  "meta:composite": ["operator", "conditions"],
-  "meta:custom": ["handlerPath"],
-};
-
 /** What `poll:state` needs to know of the resource it looks at. */
 const REQUIRED_BY_RESOURCE: { readonly [resource: string]: readonly (keyof VerdictConfig)[] } = {
   file: ["path", "targetState"],
@@ -77,7 +65,7 @@ function requireSettings(type: VerdictType, config: VerdictConfig, at: VerdictAt
   const { pointer } = at;
   const byResource =
     type === "poll:state" ? (REQUIRED_BY_RESOURCE[config.resourceType ?? "github-issue"] ?? []) : [];
-  for (const key of [...REQUIRED[type], ...byResource]) {
+  for (const key of [...VERDICTS[type].needs, ...byResource]) {
     if (config[key] !== undefined || wasReported(`${pointer}/${key}`, at.reader)) continue;
     const resource = byResource.includes(key) ? ` with resourceType "${config.resourceType}"` : "";
     const message = `The verdict type "${type}"${resource} needs ${key} in ${nameOf(pointer)}.`;

@@ -24,7 +24,7 @@ export function recogniseDialect(document: Document, findings: Finding[]): Diale
     const message = `The dialect is ${showValue(said)}, but must be one of ${DIALECTS.join(", ")}.${hint}`;
     return report("/dialect", message, `Write one of: ${DIALECTS.join(", ")}.`);
   }
-  const signs = [...signsOf(value)];
+  const signs = firstSigns(value);
   const first = (dialect: Dialect) => signs.find((sign) => sign.dialect === dialect);
   const told: Sign | undefined =
     said === undefined
@@ -52,32 +52,30 @@ type Sign = {
   readonly anyGate?: true;
 };
 
-function* signsOf(registry: JsonObject): Generator<Sign> {
-  if (Object.hasOwn(registry, "basePath")) {
-    yield { dialect: "check", pointer: "/basePath", what: "basePath" };
-  }
-  const steps = isObject(registry.steps) ? Object.entries(registry.steps) : [];
-  for (const [id, step] of steps) {
+/** The first sign of each kind, in the order of the file: a large registry has thousands that say the same. */
+function firstSigns(registry: JsonObject): readonly Sign[] {
+  const signs: Sign[] = [];
+  const add = (dialect: Dialect, pointer: string, what: string, anyGate?: true) => {
+    const isKnown = signs.some((sign) => sign.dialect === dialect && sign.anyGate === anyGate);
+    if (!isKnown) signs.push({ dialect, pointer, what, ...(anyGate && { anyGate }) });
+  };
+  if (Object.hasOwn(registry, "basePath")) add("check", "/basePath", "basePath");
+  const steps = isObject(registry.steps) ? registry.steps : {};
+  for (const id of Object.keys(steps)) {
+    const step = steps[id]!;
     if (!isObject(step)) continue;
     const pointer = `/steps/${escapeSegment(id)}`;
-    for (const key of ["prompt", "check"]) {
-      if (isObject(own(step, key)))
-        yield { dialect: "check", pointer: `${pointer}/${key}`, what: `"${key}"` };
-    }
+    for (const key of ["prompt", "check"])
+      if (isObject(own(step, key))) add("check", `${pointer}/${key}`, `"${key}"`);
     const gate = isObject(step.structuredGate) ? step.structuredGate : {};
     const allowed: readonly Json[] = Array.isArray(gate.allowedIntents) ? gate.allowedIntents : [];
     const inGate = `${pointer}/structuredGate/allowedIntents`;
-    if (allowed.includes("complete")) {
-      yield { dialect: "complete", pointer: inGate, what: 'the intent "complete"' };
-    }
-    for (const word of GATE_WORDS) {
-      if (allowed.includes(word)) yield { dialect: "gate", pointer: inGate, what: `the intent "${word}"` };
-    }
-    for (const key of ["structuredGate", "transitions"]) {
-      if (isObject(own(step, key)))
-        yield { dialect: "gate", pointer: `${pointer}/${key}`, what: `"${key}"`, anyGate: true };
-    }
+    if (allowed.includes("complete")) add("complete", inGate, 'the intent "complete"');
+    for (const word of GATE_WORDS) if (allowed.includes(word)) add("gate", inGate, `the intent "${word}"`);
+    for (const key of ["structuredGate", "transitions"])
+      if (isObject(own(step, key))) add("gate", `${pointer}/${key}`, `"${key}"`, true);
   }
+  return signs;
 }
 
 /** Intents that the dialect "complete" has not. Its `escalate` is another word for abort. */

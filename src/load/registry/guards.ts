@@ -3,7 +3,7 @@ import type { Check, Guard, GuardedCheck, StepGuard, StepId, SuccessRule } from 
 import type { Json } from "../../flow/json.ts";
 import type { Prompts } from "./prompts.ts";
 import type { RegistrySource, StepSource, ValidationStepSource, ValidatorSource } from "./registry-shape.ts";
-import { customaryClosure, type VerdictType } from "../agent/verdict-types.ts";
+import { VERDICTS, type VerdictType } from "../agent/verdict-types.ts";
 
 /** Which entry of validationSteps a closure, or the verdict, is judged by, and by what right. */
 export type JudgingEntry = {
@@ -21,8 +21,8 @@ export function judgedBy(id: StepId, registry: RegistrySource, type: VerdictType
 /** The customary entry of the verdict type; else the only one there is, unless that is a step's own. */
 export function judgedByVerdict(registry: RegistrySource, type: VerdictType): JudgingEntry | null {
   const { validationSteps } = registry;
-  const customary = validationSteps.get(customaryClosure(type));
-  if (customary !== undefined) return { key: customaryClosure(type), entry: customary, by: "verdict" };
+  const customary = validationSteps.get(VERDICTS[type].closure);
+  if (customary !== undefined) return { key: VERDICTS[type].closure, entry: customary, by: "verdict" };
   const [only, second] = validationSteps;
   if (only === undefined || second !== undefined || registry.steps.has(only[0])) return null;
   return { key: only[0], entry: only[1], by: "only" };

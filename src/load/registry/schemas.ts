@@ -12,8 +12,7 @@ import {
   type JsonSchema,
   type Path,
 } from "../../flow/json.ts";
-import { followRef, mapSchemas, parsePointer } from "../../flow/json-schema.ts";
-import { pointerOf } from "../../flow/json-pointer.ts";
+import { followPath, mapSchemas, parsePointer } from "../../flow/json-schema.ts";
 import { JSON_DEPTH } from "../../flow/text/places.ts";
 import type { Code } from "../codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
@@ -137,8 +136,11 @@ function resolve(file: string, schema: string, reader: SchemaReader): ResolvedSc
   }
   const draft = isObject(document.value) ? own(document.value, "$schema") : undefined;
   const closed = close(expanded) as JsonSchema;
+  // A copy: another reference to the same place is a schema of its own.
   const full =
-    typeof draft === "string" && !Object.hasOwn(closed, "$schema") ? { $schema: draft, ...closed } : closed;
+    typeof draft === "string" && !Object.hasOwn(closed, "$schema")
+      ? { $schema: draft, ...closed }
+      : { ...closed };
   return { kind: "schema", name, schema: full, file: document.file };
 }
 
@@ -186,10 +188,9 @@ function lookUp(root: Json, name: string, file: string): Target {
     return fault("MALFORMED_SCHEMA_IDENTIFIER", `"${name}" is neither a name nor a JSON pointer`);
   }
   const bare = name.startsWith("#") ? name.slice(1) : name;
-  const names =
-    pointer === null ? [["definitions", bare], ["$defs", bare], [bare]].map(pointerOf) : [pointerOf(pointer)];
-  for (const ref of names) {
-    const found = followRef(root, `#${ref}`);
+  const paths = pointer === null ? [["definitions", bare], ["$defs", bare], [bare]] : [pointer];
+  for (const path of paths) {
+    const found = followPath(root, path);
     if (found !== undefined) return { kind: "found", ...found };
   }
   return fault("SCHEMA_POINTER_ERROR", `there is no "${name}" in ${file}`);
@@ -217,13 +218,18 @@ function expand(schema: Json, spot: Spot, walk: Walk): Json {
   const ref = own(schema, "$ref");
   if (typeof ref === "string") return follow(ref, spot, walk);
 
-  const inner: Spot = { ...spot, depth: spot.depth + 1 };
-  const result: { [keyword: string]: Json } = {};
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (keyword === "$id" && typeof value === "string") continue;
-    put(result, keyword, mapSchemas(keyword, value, (member) => expand(member, inner, walk)) ?? value);
+  let inner: Spot | null = null;
+  let result: { [keyword: string]: Json } | null = null;
+  for (const keyword of Object.keys(schema)) {
+    const value = schema[keyword]!;
+    if (keyword === "$id" && typeof value === "string") delete (result ??= { ...schema }).$id;
+    if (typeof value !== "object") continue;
+    const expanded = mapSchemas(keyword, value, (member) =>
+      expand(member, (inner ??= { ...spot, depth: spot.depth + 1 }), walk),
+    );
+    if (expanded !== undefined && expanded !== value) (result ??= { ...schema })[keyword] = expanded;
   }
-  return flatten(result);
+  return flatten(result ?? schema);
 }
 
 /** What `$ref` names takes its place; siblings of `$ref` are dropped. */
@@ -298,19 +304,19 @@ const LEFT_OPEN = new Set(["if", "then", "else", "not"]);
 /** An object that names its properties has no others, unless it says so. */
 function close(schema: Json): Json {
   if (!isObject(schema)) return schema;
-  const result: { [keyword: string]: Json } = {};
-  for (const [keyword, value] of Object.entries(schema)) {
+  let result: { [keyword: string]: Json } | null = null;
+  for (const keyword of Object.keys(schema)) {
+    const value = schema[keyword]!;
+    if (typeof value !== "object" || LEFT_OPEN.has(keyword)) continue;
     const isCondition = (member: Json) =>
       keyword === "allOf" && isObject(member) && Object.hasOwn(member, "if");
-    const closed = LEFT_OPEN.has(keyword)
-      ? value
-      : mapSchemas(keyword, value, (member) => (isCondition(member) ? member : close(member)));
-    put(result, keyword, closed ?? value);
+    const closed = mapSchemas(keyword, value, (member) => (isCondition(member) ? member : close(member)));
+    if (closed !== undefined && closed !== value) (result ??= { ...schema })[keyword] = closed;
   }
   const isClosable = isObjectType(own(schema, "type")) && isObject(own(schema, "properties"));
   return isClosable && !Object.hasOwn(schema, "additionalProperties")
-    ? { ...result, additionalProperties: false }
-    : result;
+    ? { ...(result ?? schema), additionalProperties: false }
+    : (result ?? schema);
 }
 
 function isObjectType(type: Json | undefined): boolean {

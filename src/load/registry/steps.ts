@@ -157,16 +157,22 @@ function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateF
     form.ends(id, intent, source.transitions.get(intent)) ? form.ending : intent;
   const intents = (gate.allowedIntents ?? []).filter((intent) => intent !== "abort");
   const renamed = intents.filter((intent) => meant(intent) !== intent);
-  const words: { readonly [word: string]: string } = {
-    ...form.aliases,
-    ...lowered(gate.aliases),
-    ...Object.fromEntries(renamed.map((intent) => [intent, intent])),
-  };
+  const isUsual = gate.aliases.size === 0 && renamed.length === 0;
+  const words: { readonly [word: string]: string } = isUsual
+    ? form.aliases
+    : {
+        ...form.aliases,
+        ...lowered(gate.aliases),
+        ...Object.fromEntries(renamed.map((intent) => [intent, intent])),
+      };
+  const isAsMeant = Object.values(words).every((intent) => meant(intent) === intent);
   const fallback = fallbackOf(gate, intents, form);
   return {
     by: "field",
     path: parseDotPath(gate.intentField ?? DEFAULTS.intentField),
-    alias: Object.fromEntries(Object.entries(words).map(([word, intent]) => [word, meant(intent)])),
+    alias: isAsMeant
+      ? words
+      : Object.fromEntries(Object.entries(words).map(([word, intent]) => [word, meant(intent)])),
     allow: [...new Set(intents.map(meant))],
     always: ["abort"],
     ...(fallback !== undefined && { fallback: meant(fallback) }),

@@ -27,12 +27,13 @@ function* checkIds(loaded: Registered): Generator<Finding> {
     }
     const said = readPath(registryDocument.value, ["steps", id, key]);
     if (typeof said !== "string" || said === "" || said === id) continue;
+    const place = atStep(loaded, id, key);
     yield {
       code: "SR-VALID-004",
-      ...atStep(loaded, id, key),
+      ...place,
       message: `The step "${id}" calls itself "${said}".`,
       fix: `Set "${key}" to "${id}".`,
-      ...correctTo(id, registryDocument, pointerOf(["steps", id, key])),
+      ...correctTo(id, place),
     };
   }
   if (loaded.entries.size > 0 || !isWritten(registryDocument, ["steps"])) return;
@@ -97,20 +98,20 @@ function* checkEntry(loaded: Registered): Generator<Finding> {
       ...atPart(loaded, "entry"),
       message: `Runs with the verdict type "${verdict.type}" start at "${entry.step}". ${unknown(entry.step)}`,
       fix: "Name a step of the flow.",
-      ...correctTo(onlyNear(entry.step, flow.ids), document, pointerOf(entry.path ?? [])),
+      ...correctTo(onlyNear(entry.step, flow.ids), { document, pointer: pointerOf(entry.path ?? []) }),
     };
   }
   const active = new Set(namesOf(verdict.type));
   for (const [type, step] of registry.entryStepMapping) {
     if (active.has(type) || flow.kinds.has(step)) continue;
+    const place = { document, pointer: `/entryStepMapping/${type}` };
     yield {
       code: "SR-ENTRY-003",
       severity: "warning",
-      document,
-      pointer: `/entryStepMapping/${type}`,
+      ...place,
       message: `Runs with the verdict type "${type}" start at "${step}". ${unknown(step)}`,
       fix: "Name a step of the flow, or remove the entry.",
-      ...correctTo(onlyNear(step, flow.ids), document, `/entryStepMapping/${type}`),
+      ...correctTo(onlyNear(step, flow.ids), place),
     };
   }
   if (registry.entryStep !== undefined && isMapped && !flow.kinds.has(registry.entryStep)) {

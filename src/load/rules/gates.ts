@@ -56,8 +56,8 @@ function* checkGates(loaded: Registered): Generator<Finding> {
     const gate = source.structuredGate;
     if (gate === undefined) continue;
     if (!strict) yield* checkKind(loaded, id, kind, gate);
-    yield* checkFallback(loaded, id, gate);
-    yield* checkHandoff(loaded, id, gate);
+    if (gate.fallbackIntent !== undefined) yield* checkFallback(loaded, id, gate);
+    if (gate.handoffFields.length > 0) yield* checkHandoff(loaded, id, gate);
     const schema = answerSchema(loaded.graph.steps.get(id)!);
     if (schema !== true) {
       if (!strict) yield* checkEnum(loaded, id, gate, schema);
@@ -159,7 +159,7 @@ function* checkFallback(loaded: Registered, id: StepId, gate: GateSource): Gener
 
 function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Generator<Finding> {
   const fields = new Set(gate.handoffFields);
-  const at = atStep(loaded, id, "structuredGate", "handoffFields");
+  const at = () => atStep(loaded, id, "structuredGate", "handoffFields");
   let forbidden = 0;
   for (const field of fields) {
     const key = field.split(".").at(-1)!;
@@ -167,7 +167,7 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
     forbidden += 1;
     yield {
       code: "FORBIDDEN-NAME",
-      ...at,
+      ...at(),
       message: `The step "${id}" would hand on "${field}" under the key "${key}", which is not a valid name.`,
       fix: "Rename the field in the schema and here.",
     };
@@ -175,7 +175,7 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
   if (loaded.graph.steps.get(id)!.carry.length < fields.size - forbidden) {
     yield {
       code: "HANDOFF-KEY",
-      ...at,
+      ...at(),
       message: `Two handoffFields of the step "${id}" have the same key.`,
       fix: "Rename one of the fields in the schema and here.",
     };
@@ -203,6 +203,8 @@ function* checkEnum(
     };
     return;
   }
+  const isSame = words.length === gate.allowedIntents?.length;
+  if (isSame && gate.allowedIntents.every((intent, index) => intent === words[index])) return;
   const spoken = new Set((words as readonly Json[]).filter((word) => word !== "abort"));
   const allowed = new Set<Json>((gate.allowedIntents ?? []).filter((intent) => intent !== "abort"));
   const unspeakable = [...allowed].filter((word) => !spoken.has(word));

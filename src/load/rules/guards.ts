@@ -5,16 +5,16 @@ import { notActedOn } from "./inert.ts";
 import { unknownTarget } from "./routes.ts";
 import { checkFailures } from "./failures.ts";
 import { checkValues } from "./values.ts";
-import { isWritten } from "../text/document.ts";
+import { isWritten, type Document } from "../text/document.ts";
 import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "../registry/guards.ts";
 import type { Code } from "../codes.ts";
-import { atPart, type At, type LoadedFlow, type Registered } from "./loaded.ts";
+import { atPart, inside, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { correctTo, error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
-import { customaryClosure } from "../agent/verdict-types.ts";
+import { VERDICTS } from "../agent/verdict-types.ts";
 
 export const rules: Rules = {
   gated: [checkEntries, checkValidators, checkPatterns, checkFailures],
@@ -90,7 +90,7 @@ function* checkDeclared(
       ...place,
       message: `${by} uses the ${what} "${name}", which does not exist.${didYouMean(name, declared.keys())}`,
       fix: `Add "${name}" to ${group} in ${atPart(loaded, "checks").document.file}, or correct the name.`,
-      ...correctTo(onlyNear(name, declared.keys()), place.document, place.pointer),
+      ...correctTo(onlyNear(name, declared.keys()), place),
     };
   }
   for (const [name, check] of declared) {
@@ -103,7 +103,7 @@ function* checkDeclared(
         fix: "Rename it.",
       };
     const code = isStage ? "StageDefinitionInvalid" : "SR-VALID-004";
-    yield* checkValidator(place, name, check, patterns, users.get(name) ?? [], code);
+    yield* checkValidator({ ...place, steps: users.get(name) ?? [] }, name, check, patterns, code);
     if (users.has(name)) continue;
     yield {
       code: "CHECK-VALIDATOR-UNUSED",
@@ -132,8 +132,8 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
   const { kinds } = loaded.graph.flow;
   const closures = [...kinds].filter(([, kind]) => kind === "close").map(([id]) => id);
   for (const [key, entry] of registry.validationSteps) {
-    const pointer = `/validationSteps/${escapeSegment(key)}`;
     const steps = judgedBy.get(key) ?? [];
+    const place = { document, pointer: pointerOf(["validationSteps", key]), steps };
     if (steps.length === 0) {
       const why = closures.includes(key)
         ? `the step "${key}" never gives "closing"`
@@ -141,60 +141,53 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
       yield {
         code: "CHECK-UNUSED",
         document,
-        pointer,
+        pointer: place.pointer,
         message: `The validation "${key}" never runs: ${why}.${didYouMean(key, closures)}`,
         fix: `Give it the id of the closure it is meant for${byVerdict(loaded)}.`,
       };
     }
     if (entry.stepId !== undefined && entry.stepId !== key) {
+      const here = inside(place, "stepId");
       yield {
         code: "SR-VALID-004",
         severity: "warning",
-        document,
-        pointer: `${pointer}/stepId`,
-        steps,
+        ...here,
         message: `The validation "${key}" calls itself "${entry.stepId}".`,
         fix: `Set "stepId" to "${key}".`,
-        ...correctTo(key, document, `${pointer}/stepId`),
+        ...correctTo(key, here),
       };
     }
     const { target } = entry.onFailure;
     if (target !== undefined && !kinds.has(target)) {
-      const place = { document, pointer: `${pointer}/onFailure/target`, steps };
+      const here = inside(place, "onFailure", "target");
       yield {
-        ...unknownTarget(place, `onFailure of the validation "${key}"`, target, [...kinds.keys()]),
+        ...unknownTarget(here, `onFailure of the validation "${key}"`, target, [...kinds.keys()]),
         fix: "Name a step of the flow.",
-        ...correctTo(onlyNear(target, kinds.keys()), document, `${pointer}/onFailure/target`),
+        ...correctTo(onlyNear(target, kinds.keys()), here),
       };
     }
-    for (const [index, { validator, params }] of entry.validationConditions.entries()) {
-      if (validator === undefined) continue;
-      const here = `${pointer}/validationConditions/${index}`;
+    for (const [index, { validator = "", params }] of entry.validationConditions.entries()) {
       const known = registry.validators.get(validator);
-      if (known === undefined) continue;
-      yield* checkValues({ name: validator, validator: known, params, document, pointer: here, steps });
+      const here = inside(place, "validationConditions", String(index));
+      if (known !== undefined) yield* checkValues({ name: validator, validator: known, params, place: here });
     }
   }
   for (const [id, { key, by }] of loaded.graph.judged) {
-    if (by !== "only") continue;
-    yield {
-      code: "CHECK-BORROWED",
-      document,
-      pointer: `/validationSteps/${escapeSegment(key)}`,
-      steps: [id],
-      message: `The closure "${id}" has no validation of its own, so the only existing one, "${key}", is used for it.`,
-      fix: `Rename "${key}" to "${id}".`,
-    };
+    if (by === "only") yield { ...borrowed(document, `The closure "${id}"`, key, id), steps: [id] };
   }
   const last = loaded.graph.stop?.judged;
   if (last?.by !== "only" || loaded.graph.judged.size > 0) return;
   const { type } = loaded.sources.verdict;
-  yield {
+  yield borrowed(document, `The end by the verdict ${type}`, last.key, VERDICTS[type].closure);
+}
+
+function borrowed(document: Document, what: string, key: string, right: string): Finding {
+  return {
     code: "CHECK-BORROWED",
     document,
-    pointer: `/validationSteps/${escapeSegment(last.key)}`,
-    message: `The end by the verdict ${type} has no validation of its own, so the only existing one, "${last.key}", is used for it.`,
-    fix: `Rename "${last.key}" to "${customaryClosure(type)}".`,
+    pointer: pointerOf(["validationSteps", key]),
+    message: `${what} has no validation of its own, so the only existing one, "${key}", is used for it.`,
+    fix: `Rename "${key}" to "${right}".`,
   };
 }
 
@@ -202,29 +195,26 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
 function byVerdict({ sources: { verdict } }: Registered): string {
   return verdict.stop.kind === "end"
     ? ""
-    : `, or "${customaryClosure(verdict.type)}" to run it before an end by the verdict`;
+    : `, or "${VERDICTS[verdict.type].closure}" to run it before an end by the verdict`;
 }
 
-/** `patterns`: null where a failure pattern is but a word that is told. */
+/** `patterns`: null where a failure pattern is only a word that is shown. */
 function* checkValidator(
-  { document, pointer }: At,
+  place: At,
   name: string,
   validator: ValidatorSource,
   patterns: ReadonlyMap<string, unknown> | null,
-  steps: readonly StepId[],
   code: Code,
 ): Generator<Finding> {
   const { command, successWhen, failurePattern, extractParams } = validator;
-  yield* checkKeys({ document, pointer }, name, validator, steps, code);
+  yield* checkKeys(place, name, validator, code);
   const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
   if (success === null) {
     const regex = patternOfSuccess(successWhen!);
     const fault = regex === null ? null : regexFault(regex);
     yield {
       code: "CHECK-SUCCESS",
-      document,
-      pointer: `${pointer}/successWhen`,
-      steps,
+      ...inside(place, "successWhen"),
       message:
         fault === null
           ? `successWhen "${successWhen}" of the validator "${name}" is not a valid success rule.`
@@ -239,9 +229,7 @@ function* checkValidator(
   if (isByExit && command !== undefined && alwaysSucceeds(command)) {
     yield {
       code: "CHECK-CANNOT-FAIL",
-      document,
-      pointer: `${pointer}/command`,
-      steps,
+      ...inside(place, "command"),
       message: `The command of the validator "${name}" always exits with 0: ${command}`,
       fix: "Let the command's own exit code through.",
     };
@@ -249,63 +237,48 @@ function* checkValidator(
   if (success?.kind === "matches" && matchesAnything(success.pattern)) {
     yield {
       code: "CHECK-CANNOT-FAIL",
-      document,
-      pointer: `${pointer}/successWhen`,
-      steps,
+      ...inside(place, "successWhen"),
       message: `successWhen "${successWhen}" of the validator "${name}" matches any output.`,
       fix: "Write a pattern that the output of a failure does not match.",
     };
   }
   if (failurePattern !== undefined && patterns?.has(failurePattern) === false) {
+    const here = inside(place, "failurePattern");
     yield {
       code: "CHECK-PATTERN",
-      document,
-      pointer: `${pointer}/failurePattern`,
-      steps,
+      ...here,
       message: `The validator "${name}" names the failure pattern "${failurePattern}", which does not exist.${didYouMean(failurePattern, patterns.keys())}`,
       fix: `Add "${failurePattern}" to failurePatterns, or correct the name.`,
-      ...correctTo(onlyNear(failurePattern, patterns.keys()), document, `${pointer}/failurePattern`),
+      ...correctTo(onlyNear(failurePattern, patterns.keys()), here),
     };
   }
   for (const [param, extractor] of extractParams) {
     if (EXTRACTORS.has(extractor)) continue;
+    const here = inside(place, "extractParams", param);
     yield {
       code: "CHECK-EXTRACTOR",
-      document,
-      pointer: `${pointer}/extractParams/${escapeSegment(param)}`,
-      steps,
+      ...here,
       message: `"${param}" of the validator "${name}" uses "${extractor}", which is not an extractor.${didYouMean(extractor, EXTRACTORS)}`,
       fix: `Use one of: ${[...EXTRACTORS].join(", ")}.`,
-      ...correctTo(
-        onlyNear(extractor, EXTRACTORS),
-        document,
-        `${pointer}/extractParams/${escapeSegment(param)}`,
-      ),
+      ...correctTo(onlyNear(extractor, EXTRACTORS), here),
     };
   }
 }
 
-/** What a validator needs and what it has no use for is told by its type. */
-function* checkKeys(
-  { document, pointer }: At,
-  name: string,
-  validator: ValidatorSource,
-  steps: readonly StepId[],
-  code: Code,
-): Generator<Finding> {
+/** The type of a validator says what it needs, and what has no effect. */
+function* checkKeys(place: At, name: string, validator: ValidatorSource, code: Code): Generator<Finding> {
   const { type } = validator;
   if (type === undefined) return;
-  const has = (key: string) =>
-    isWritten(document, `${pointer}/${key}`.slice(1).split("/").map(unescapeSegment));
   for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
-    const place = { document, pointer: `${pointer}/${key}`, steps };
+    const here = inside(place, key);
+    const isThere = isWritten(here.document, here.pointer.slice(1).split("/").map(unescapeSegment));
     if (types.includes(type)) {
-      if (!isNeeded || has(key) || validator[key] !== undefined) continue;
+      if (!isNeeded || isThere || validator[key] !== undefined) continue;
       const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
-      yield { code, ...place, message, fix: `Add "${key}".` };
-    } else if (has(key)) {
+      yield { code, ...here, message, fix: `Add "${key}".` };
+    } else if (isThere) {
       const message = `"${key}" of the validator "${name}" has no effect: its type is "${type}".`;
-      yield notActedOn(place, message, `Remove "${key}".`);
+      yield notActedOn(here, message, `Remove "${key}".`);
     }
   }
 }

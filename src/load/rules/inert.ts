@@ -170,7 +170,7 @@ function* inertSteps({ sources }: Registered): Generator<Finding> {
     yield notActedOn({ document, pointer: pointerOf(["steps", first, key]) }, message, `Remove "${key}".`);
   }
   for (const [id, step] of registry.steps) {
-    const intent = [...step.transitions].find(([, rule]) => typeof rule.fallback === "string")?.[0];
+    const intent = step.transitions.entries().find(([, rule]) => typeof rule.fallback === "string")?.[0];
     if (intent === undefined) continue;
     const pointer = pointerOf(["steps", id, "transitions", intent, "fallback"]);
     const message = "The fallback of a transition has no effect: only its target is used.";

@@ -76,6 +76,11 @@ export function atPart(
   };
 }
 
+/** A part of what stands at a place. */
+export function inside<P extends At>(place: P, ...path: Path): P {
+  return { ...place, pointer: place.pointer + pointerOf(path) };
+}
+
 /** What the author wrote for a part of the flow, right or wrong; undefined: nothing. */
 export function written({ where }: LoadedFlow, ...part: Path): Json | undefined {
   const place = where(part);

@@ -10,6 +10,7 @@ import {
   strangersIn,
   type Placeholder,
 } from "../../flow/text/placeholder.ts";
+import { stageSupplier } from "../../flow/reads.ts";
 import { arrivalsOf, type Arrival } from "../../flow/upstream.ts";
 import { answerSchema, atPart, witness } from "./loaded.ts";
 import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
@@ -68,8 +69,7 @@ function faultOf(
 ): Fault | null {
   const { root, path } = part;
   const [field = "", ...rest] = path;
-  if (root === "stage") return stageFault(path);
-  if ((HIDDEN_FIELDS as readonly string[]).includes(field)) {
+  if (root === "ctx" && (HIDDEN_FIELDS as readonly string[]).includes(field)) {
     return {
       code: "StageCtxForbidden",
       message:
@@ -79,62 +79,57 @@ function faultOf(
       fix: "Remove it. On a retry, the model is shown why the last attempt was rejected.",
     };
   }
-  if (field === "upstream") return upstreamFault(machine, rest, arrivals);
-  if ((CORE_FIELDS as readonly string[]).includes(field)) return rest.length === 0 ? null : noMembers(field);
-  return inputFault(machine, path);
+  if (root === "ctx" && field === "upstream") return upstreamFault(machine, rest, arrivals);
+  const supplier = stageSupplier(machine.flow, step, part);
+  if (root === "stage")
+    return supplier === null
+      ? {
+          message: `of the stage itself only id and name can be read.${didYouMean(field, STAGE_FIELDS)}`,
+          fix: "Write stage.id or stage.name, or put the value into the text.",
+        }
+      : null;
+  if (supplier?.kind === "runtime" && rest.length > 0)
+    return { message: `ctx.${field} is a text and has no members.`, fix: `Write ctx.${field}.` };
+  return supplier?.kind === "runtime" || supplier?.kind === "handoff" ? null : inputFault(machine, path);
 }
 
-function stageFault([field = "", ...rest]: Path): Fault | null {
-  if (rest.length === 0 && (STAGE_FIELDS as readonly string[]).includes(field)) return null;
-  return {
-    message: `of the stage itself only id and name can be read.${didYouMean(field, STAGE_FIELDS)}`,
-    fix: "Write stage.id or stage.name, or put the value into the text.",
-  };
-}
-
-function noMembers(field: string): Fault {
-  return { message: `ctx.${field} is a text and has no members.`, fix: `Write ctx.${field}.` };
-}
-
-/** A field that somebody gives: declared by machine.yaml, or, where there are hooks, perhaps written by them. */
+/** A field that a run is given: declared by machine.yaml, or, where there are hooks, perhaps written by them. */
 function inputFault({ source, hooks, document, steps }: Machine, path: Path): Fault | null {
   const [field = ""] = path;
-  const shared = [...steps.values()].flatMap(({ stage }) => stage?.share?.map(({ key }) => key) ?? []);
-  if (!isObject(source.inputs) || hooks !== null || shared.includes(field)) return null;
+  if (!isObject(source.inputs) || hooks !== null) return null;
   const properties = own(source.inputs, "properties");
   const schema = isObject(properties) ? own(properties, field) : undefined;
   const others = own(source.inputs, "additionalProperties");
   if (schema === undefined) {
     if (others !== undefined && others !== false) return null;
+    const shared = [...steps.values()].flatMap(({ stage }) => stage?.share?.map(({ key }) => key) ?? []);
     const names = [...Object.keys(isObject(properties) ? properties : {}), ...shared, ...CORE_FIELDS];
     return {
       message: `"${field}" is neither among the inputs of the machine, nor shared by a stage, nor given by the runtime.${didYouMean(field, names)}`,
       fix: `Declare "${field}" in inputs of ${document.file}, share it from an earlier stage, or correct the name.`,
     };
   }
-  const hasDefault = isObject(schema) && own(schema, "default") !== undefined;
+  const hasDefault = path.length === 1 && isObject(schema) && own(schema, "default") !== undefined;
   const promised = promiseOf(source.inputs, path);
   const name = fieldPathText(path);
-  switch (promised) {
-    case "sure":
-    case "unknown":
-      return null;
-    case "maybe":
-      return path.length === 1 && hasDefault
-        ? null
-        : {
-            severity: "warning",
-            message: `a run that starts without "${name}" stops here.`,
-            fix: `Make "${name}" required in inputs, or give it a default.`,
-          };
-    case "unnamed":
-    case "never":
-      return {
-        ...(promised === "unnamed" && { severity: "warning" }),
-        message: `inputs does not name "${name}".`,
-        fix: `Declare it in inputs of ${document.file}, or correct the path.`,
-      };
-  }
+  if (promised === "maybe" && hasDefault) return null;
+  return promiseFault(promised, {
+    maybe: `a run that starts without "${name}" stops here.`,
+    unnamed: `inputs does not name "${name}".`,
+    never: `inputs does not name "${name}".`,
+    fix:
+      promised === "maybe"
+        ? `Make "${name}" required in inputs, or give it a default.`
+        : `Declare it in inputs of ${document.file}, or correct the path.`,
+  });
+}
+
+type Says = { readonly [promised in "maybe" | "unnamed" | "never" | "fix"]: string };
+
+/** What no value has is an error; what one may lack is worth a warning. */
+function promiseFault(promised: Promised, { fix, ...says }: Says): Fault | null {
+  if (promised === "sure" || promised === "unknown") return null;
+  return { ...(promised !== "never" && { severity: "warning" }), message: says[promised], fix };
 }
 
 /** What is amiss on each way to the stage: an error when no way is good, a warning when some are. */
@@ -182,33 +177,19 @@ function arrivalFault(machine: Machine, index: number, field: Path, { from, isPa
   if (step === undefined) return null;
   if (part === "output") return outputFault(machine, step, rest);
   if (part !== "parsed") return null;
-  const fault = payloadFault(id, rest, promiseOf(answerSchema(step), rest));
+  const name = fieldPathText(rest);
+  const fault = promiseFault(promiseOf(answerSchema(step), rest), {
+    maybe: `"${id}" may complete without "${name}", and then the run stops here.`,
+    unnamed: `completionSchema of "${id}" does not name "${name}".`,
+    never: `completionSchema of "${id}" does not allow "${name}".`,
+    fix: `Make "${name}" required in completionSchema of "${id}", or read another field.`,
+  });
   if (fault !== null || isPaid) return fault;
   return {
     severity: "warning",
     message: `"${id}" may have failed or been skipped, and then it has no payload.`,
     fix: "Read its verdict and reason instead, or let only its success lead here.",
   };
-}
-
-function payloadFault(id: string, path: Path, promised: Promised): Fault | null {
-  const name = fieldPathText(path);
-  const fix = `Make "${name}" required in completionSchema of "${id}", or read another field.`;
-  switch (promised) {
-    case "sure":
-    case "unknown":
-      return null;
-    case "maybe":
-      return {
-        severity: "warning",
-        message: `"${id}" may complete without "${name}", and then the run stops here.`,
-        fix,
-      };
-    case "unnamed":
-      return { severity: "warning", message: `completionSchema of "${id}" does not name "${name}".`, fix };
-    case "never":
-      return { message: `completionSchema of "${id}" does not allow "${name}".`, fix };
-  }
 }
 
 function outputFault({ hooks }: Machine, { id, stage }: Step, [key, ..._rest]: Path): Fault | null {

@@ -185,19 +185,16 @@ function* checkRule(
   const { carry } = loaded.steps.get(id)!;
   if (conditionKey(rule.condition, carry) === null) {
     const keys = carry.map(({ key }) => key);
+    const at = atStep(loaded, id, "transitions", intent, "condition");
     yield {
       code: "TRANS-CONDITION",
-      ...atStep(loaded, id, "transitions", intent, "condition"),
+      ...at,
       message: `The condition "${rule.condition}" of "${intent}" is not a key that the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
       fix:
         keys.length === 0
           ? "Add the field to handoffFields."
           : `Use one of: ${keys.join(", ")}; or add the field to handoffFields.`,
-      ...correctTo(
-        onlyNear(rule.condition, keys),
-        loaded.sources.registryDocument,
-        atStep(loaded, id, "transitions", intent, "condition").pointer,
-      ),
+      ...correctTo(onlyNear(rule.condition, keys), at),
     };
   }
   for (const [value, target] of rule.targets)
@@ -223,6 +220,7 @@ function* checkTarget(
   codes: ByFault,
 ): Generator<Finding> {
   const { flow } = loaded.graph;
+  if (target !== null && flow.kinds.has(target)) return;
   const at = atStep(loaded, id, "transitions", intent, ...path);
   if (target === null) {
     yield {
@@ -232,7 +230,7 @@ function* checkTarget(
       fix: "Name a step of the flow.",
       witness: witness(loaded, id),
     };
-  } else if (!flow.kinds.has(target)) {
+  } else {
     const known = loaded.sources.registry.steps.has(target)
       ? `"${target}" has no kind, so it is not a step of the flow`
       : `there is no such step`;
@@ -240,7 +238,7 @@ function* checkTarget(
       ...unknownTarget(at, `"${intent}" of the step "${id}"`, target, flow.ids, known),
       code: codes.unknown,
       witness: witness(loaded, id, target),
-      ...correctTo(onlyNear(target, flow.ids), at.document, at.pointer),
+      ...correctTo(onlyNear(target, flow.ids), at),
     };
   }
 }
@@ -274,13 +272,15 @@ function* checkUnused(
   const allowed: readonly string[] = gate.allowedIntents ?? [];
   const form = gateForm(loaded.sources.dialect);
   for (const [key, rule] of source.transitions) {
-    const at = atStep(loaded, id, "transitions", key);
+    const isAllowed = allowed.includes(key);
+    const isEnd = key === "abort" || (isAllowed && form.ends(id, key, rule));
     const leads = typeof rule.target === "string" || rule.condition !== undefined;
-    if (key === "abort" || (allowed.includes(key) && form.ends(id, key, rule))) {
-      if (!leads) continue;
+    if (isEnd ? !leads : isAllowed) continue;
+    const at = atStep(loaded, id, "transitions", key);
+    if (isEnd) {
       const message = `"${key}" of the step "${id}" always ends the flow; its target is never followed.`;
       yield neverTaken(at, message, 'Set its "target" to null.');
-    } else if (!allowed.includes(key)) {
+    } else {
       const word = (form.intents as readonly string[]).includes(key)
         ? ""
         : `, which is not an intent.${didYouMean(key, form.intents)}`;

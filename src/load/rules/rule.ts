@@ -23,7 +23,10 @@ export type Finding = {
 };
 
 /** Fixes a misspelled value, when exactly one of the valid ones is near. */
-export function correctTo(word: string | null, document: Document, pointer: string): Pick<Finding, "mend"> {
+export function correctTo(
+  word: string | null,
+  { document, pointer }: Pick<Finding, "document" | "pointer">,
+): Pick<Finding, "mend"> {
   return word === null ? {} : { mend: [{ file: document.file, pointer, kind: "set", value: word }] };
 }
 

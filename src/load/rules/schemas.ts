@@ -4,6 +4,7 @@ import { pointerOf } from "../../flow/json-pointer.ts";
 import { fieldSchema, fieldWords } from "../../flow/json-schema.ts";
 import { isObject, own, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
 import type { Code } from "../codes.ts";
+import { brokenJson } from "../text/document.ts";
 import { listValues } from "../text/shape.ts";
 import { repeatedKeys } from "./keys.ts";
 import { answerSchema, atName, atSchema, type Registered } from "./loaded.ts";
@@ -56,14 +57,7 @@ function* checkSchemas(loaded: Registered): Generator<Finding> {
     const steps = [...causes.values()]
       .filter(({ why }) => why.includes(file))
       .flatMap((cause) => cause.steps);
-    yield {
-      code: "AC-SERVICE-002",
-      document: read.document,
-      pointer: "",
-      steps,
-      message: `${file} is not valid JSON: ${read.what}.`,
-      fix: "Fix the JSON at this position.",
-    };
+    yield { ...brokenJson(read.document, read.what), steps };
   }
 }
 
@@ -123,7 +117,8 @@ function quadratic(schema: Json): Path | null {
     if (!types.every((one) => SCALARS.has(one))) return [];
   }
   for (const key of Object.keys(schema)) {
-    const found = quadratic((schema as JsonSchema)[key]!);
+    const member = (schema as JsonSchema)[key]!;
+    const found = typeof member === "object" ? quadratic(member) : null;
     if (found !== null) return [key, ...found];
   }
   return null;

@@ -1,9 +1,8 @@
 /** Rules about the values that a condition gives to its validator, and about the names that stand for them. */
-import type { StepId } from "../../flow/flow.ts";
-import type { Document } from "../text/document.ts";
 import { fillPath, plain, SHELL_REFERENCE, type Params } from "../registry/guards.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
-import { escapeSegment } from "../../flow/json-pointer.ts";
+import { pointerOf } from "../../flow/json-pointer.ts";
+import { inside, type At } from "./loaded.ts";
 import type { ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 import { error, warning, type Codes, type Finding } from "./rule.ts";
@@ -24,10 +23,8 @@ export type ConditionUse = {
   readonly name: string;
   readonly validator: ValidatorSource;
   readonly params: Params;
-  readonly document: Document;
   /** The condition's own place. */
-  readonly pointer: string;
-  readonly steps: readonly StepId[];
+  readonly place: At;
 };
 
 export function* checkValues(asked: ConditionUse): Generator<Finding> {
@@ -56,15 +53,13 @@ const RESERVED = new RegExp(
 /** What the system takes as one variable. */
 const MAX_VALUE = 100_000;
 
-function* checkVariables({ params, document, pointer, steps, name }: ConditionUse): Generator<Finding> {
+function* checkVariables({ params, place, name }: ConditionUse): Generator<Finding> {
   for (const [key, value] of params) {
     const fault = variableFault(key, plain(value));
     if (fault === null) continue;
     yield {
       code: "CHECK-PARAM",
-      document,
-      pointer: `${pointer}/params/${escapeSegment(key)}`,
-      steps,
+      ...inside(place, "params", key),
       message: `The parameter "${key}" of the validator "${name}" cannot be a shell variable: ${fault.why}.`,
       fix: fault.fix,
     };
@@ -72,10 +67,10 @@ function* checkVariables({ params, document, pointer, steps, name }: ConditionUs
 }
 
 function variableFault(key: string, value: string): { readonly why: string; readonly fix: string } | null {
-  const rename = "Give it another name, here and in the command.";
-  if (!NAME.test(key)) return { why: "a name may only contain letters, digits and _", fix: rename };
+  const fix = "Give it another name, here and in the command.";
+  if (!NAME.test(key)) return { why: "a name may only contain letters, digits and _", fix };
   if (RESERVED.test(key) || LOADER.test(key))
-    return { why: "the shell uses this variable, or it changes which programs run", fix: rename };
+    return { why: "the shell uses this variable, or it changes which programs run", fix };
   if (value.includes("\0")) return { why: "its value holds a NUL character", fix: "Remove it." };
   if (value.length <= MAX_VALUE) return null;
   return { why: `its value is longer than ${MAX_VALUE} characters`, fix: "Write it to a file." };
@@ -83,16 +78,14 @@ function variableFault(key: string, value: string): { readonly why: string; read
 
 /** A name in capitals is taken for a variable of the environment, and one that the command sets itself is its own. */
 function* checkReferences(asked: ConditionUse, command: string): Generator<Finding> {
-  const { params, document, pointer, steps, name } = asked;
+  const { params, place, name } = asked;
   const references = [...referencesIn(command)];
   const isElsewhere = (key: string) => /^[A-Z_][A-Z0-9_]*$/.test(key) || setsVariable(command, key);
   for (const key of new Set(references.map((reference) => reference.key))) {
     if (params.has(key) || isElsewhere(key)) continue;
     yield {
       code: "CHECK-VALUE",
-      document,
-      pointer,
-      steps,
+      ...place,
       message: `The command of the validator "${name}" reads \${${key}}, but the condition gives no value for it.${didYouMean(key, params.keys())}`,
       fix: `Add "${key}" to the params of the condition, or write \${${key}:-} if it may be empty.`,
     };
@@ -101,27 +94,21 @@ function* checkReferences(asked: ConditionUse, command: string): Generator<Findi
   if (literal === undefined) return;
   yield {
     code: "CHECK-VALUE",
-    document,
-    pointer: `/validators/${escapeSegment(name)}/command`,
-    steps,
+    ...place,
+    pointer: pointerOf(["validators", name, "command"]),
     message: `\${${literal.key}} in the command of the validator "${name}" is in single quotes, where the shell does not replace it.`,
     fix: `Write "\${${literal.key}}", in double quotes: the value is then passed unchanged, whatever it contains.`,
   };
 }
 
 /** A path is read by no shell: what is not given stays there as it is written. */
-function* checkPath(
-  { params, document, pointer, steps, name }: ConditionUse,
-  path: string,
-): Generator<Finding> {
+function* checkPath({ params, place, name }: ConditionUse, path: string): Generator<Finding> {
   for (const [, key = ""] of path.matchAll(SHELL_REFERENCE)) {
     if (params.has(key)) continue;
     yield {
       code: "CHECK-VALUE",
       severity: "error",
-      document,
-      pointer,
-      steps,
+      ...place,
       message: `The path of the validator "${name}" holds \${${key}}, but the condition gives no value for it.${didYouMean(key, params.keys())}`,
       fix: `Add "${key}" to the params of the condition.`,
     };
@@ -131,9 +118,8 @@ function* checkPath(
   if (way !== "" && !escapesProject(way)) return;
   yield {
     code: "AC-SERVICE-003",
-    document,
-    pointer: `/validators/${escapeSegment(name)}/path`,
-    steps,
+    ...place,
+    pointer: pointerOf(["validators", name, "path"]),
     message: `The path "${filled}" of the validator "${name}" ${way === "" ? "names no file" : "leads out of the working directory"}.`,
     fix: "Write a path below the working directory.",
   };

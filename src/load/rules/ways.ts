@@ -89,7 +89,7 @@ type Numbered = { readonly nodes: readonly WayNode[]; readonly next: readonly (r
 function number(entry: StepId, steps: Steps): Numbered {
   const seen = new Set<WayNode>([entry]);
   const left: WayNode[] = [];
-  const open = [{ node: entry as WayNode, rest: nextNodes(entry, steps) }];
+  const open = [{ node: entry as WayNode, rest: nextNodes(entry, steps).values() }];
   while (open.length > 0) {
     const { node, rest } = open.at(-1)!;
     const following = rest.next();
@@ -98,7 +98,7 @@ function number(entry: StepId, steps: Steps): Numbered {
       open.pop();
     } else if (!seen.has(following.value) && isThere(following.value, steps)) {
       seen.add(following.value);
-      open.push({ node: following.value, rest: nextNodes(following.value, steps) });
+      open.push({ node: following.value, rest: nextNodes(following.value, steps).values() });
     }
   }
   const nodes = left.toReversed();

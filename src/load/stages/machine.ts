@@ -14,7 +14,7 @@ import { onlyProblems, resultOf } from "../result.ts";
 import { stagePlaces } from "./stage-places.ts";
 import { checkMachine } from "../codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
-import { emptyDocument, readText, type Document } from "../text/document.ts";
+import { emptyDocument, readText, unreadable, type Document } from "../text/document.ts";
 import type { Finding } from "../rules/rule.ts";
 import { toProblem } from "../rules/weigh.ts";
 import { reachFrom } from "../../flow/graph.ts";
@@ -45,7 +45,9 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
   const { agent, agentDocument } = readAgent(name, folder, files, findings);
   const { machine, machineDocument, isBroken } = readMachine(folder, files, findings);
   const nothing = () => sorted(onlyProblems(findings, `${folder}/stages`));
-  if (refuseRegistry(agent, folder, files, findings)) return nothing();
+  const second = secondFlow(agent, folder, files);
+  if (second !== null) findings.push(second);
+  if (second !== null) return nothing();
 
   const paths = stagePaths(name, files);
   const stages = new Map<StepId, StageFile>();
@@ -197,18 +199,16 @@ function readMachine(
 ): { readonly machine: MachineSource; readonly machineDocument: Document; readonly isBroken: boolean } {
   const file = `${folder}/machine.yaml`;
   const code = "StageDefinitionInvalid";
-  const broken = () => ({
+  const without = (isBroken: boolean) => ({
     machine: readShape(MACHINE, {}, "", { document: emptyDocument(file), code, findings: [] }),
     machineDocument: emptyDocument(file),
-    isBroken: true,
+    isBroken,
   });
   const read = readText(files, file);
-  if (read.kind === "missing") return { ...broken(), isBroken: false };
+  if (read.kind === "missing") return without(false);
   if (read.kind === "unreadable") {
-    const message = `${file} cannot be read: ${read.why}.`;
-    const fix = "Make it a readable file in the project.";
-    findings.push({ code: "AC-SERVICE-003", document: emptyDocument(file), pointer: "", message, fix });
-    return broken();
+    findings.push(unreadable(file, read.why));
+    return without(true);
   }
   const yaml = readYaml(file, read.text);
   if (yaml.kind === "broken") {
@@ -216,37 +216,31 @@ function readMachine(
       const message = `${file} is not valid YAML: ${what}.`;
       findings.push({ code, document, pointer: "", message, fix: MEND_YAML });
     }
-    return broken();
+    return without(true);
   }
   const { document } = yaml;
   if (document.value !== null && !isObject(document.value)) {
     const message = `${file} must contain keys with values.`;
     const fix = "Write keys such as entry: plan, or remove the file.";
     findings.push({ code, document, pointer: "", message, fix });
-    return broken();
+    return without(true);
   }
   const machine = readShape(MACHINE, document.value ?? {}, "", { document, code, findings });
   return { machine, machineDocument: document, isBroken: false };
 }
 
 /** A folder holds one flow. */
-function refuseRegistry(
-  { runner }: AgentSource,
-  folder: string,
-  files: FileTree,
-  findings: Finding[],
-): boolean {
+function secondFlow({ runner }: AgentSource, folder: string, files: FileTree): Finding | null {
   const named = joinPath(folder, runner.flow.prompts.registry);
   const file = [named, joinPath(folder, DEFAULTS.registry)].find((path) => files.read(path).kind === "text");
-  if (file === undefined) return false;
-  findings.push({
+  if (file === undefined) return null;
+  return {
     code: "DIALECT",
     document: emptyDocument(file),
     pointer: "",
     message: `${folder} contains two flows: the stages in ${folder}/stages and the registry ${file}.`,
     fix: "Move one of them to a folder of its own below .agent, or remove it.",
-  });
-  return true;
+  };
 }
 
 function readHooks(
@@ -258,11 +252,7 @@ function readHooks(
   const file = `${folder}/hooks.mjs`;
   const read = files.read(file);
   if (read.kind === "text") return { module: { file, digest: digest(read.text) }, text: read.text };
-  if (read.kind !== "missing") {
-    const message = `${file} cannot be read: ${read.why}.`;
-    const fix = "Make it a readable file in the project, or remove it.";
-    findings.push({ code: "AC-SERVICE-003", document: emptyDocument(file), pointer: "", message, fix });
-  }
+  if (read.kind !== "missing") findings.push(unreadable(file, read.why, ", or remove it"));
   return null;
 }
 

@@ -4,7 +4,7 @@ import { FORBIDDEN_NAMES, isObject, own, type Json, type JsonSchema } from "../.
 import { placeholdersIn, strangersIn } from "../../flow/text/placeholder.ts";
 import type { Code } from "../codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
-import { emptyDocument, readText, type Document } from "../text/document.ts";
+import { emptyDocument, readText, unreadable, type Document } from "../text/document.ts";
 import type { Finding } from "../rules/rule.ts";
 import { bodyPointer } from "./machine-parts.ts";
 import { readShape, showValue } from "../text/shape.ts";
@@ -30,54 +30,43 @@ export function readStageFile(
   findings: Finding[],
   room: YamlRoom,
 ): StageFile | null {
+  const refuse = (message: string, fix: string, document = emptyDocument(file)) => {
+    findings.push({ code: "StageDefinitionInvalid", document, pointer: "", message, fix });
+    return null;
+  };
   const read = readText(files, file);
   if (read.kind !== "text") {
-    const why = read.kind === "missing" ? "it does not exist" : read.why;
-    const message = `${file} cannot be read: ${why}.`;
-    const fix = "Make it a readable file in the project.";
-    findings.push({ code: "AC-SERVICE-003", document: emptyDocument(file), pointer: "", message, fix });
+    findings.push(unreadable(file, read.kind === "missing" ? "it does not exist" : read.why));
     return null;
   }
   const { text } = read;
   const parts = splitFile(text);
-  if (parts === null) {
-    findings.push({
-      code: "StageDefinitionInvalid",
-      document: emptyDocument(file),
-      pointer: "",
-      message: `${file} does not begin with front matter: a line ---, the fields of the stage, and a line ---.`,
-      fix: "Put the fields of the stage between two lines of --- at the top of the file.",
-    });
-    return null;
-  }
+  if (parts === null)
+    return refuse(
+      `${file} does not begin with front matter: a line ---, the fields of the stage, and a line ---.`,
+      "Put the fields of the stage between two lines of --- at the top of the file.",
+    );
   room.left -= parts.front.to - parts.front.from;
-  if (room.left < 0) {
-    findings.push({
-      code: "StageDefinitionInvalid",
-      document: emptyDocument(file),
-      pointer: "",
-      message: `${file} is not read: the front matter of all stages together is longer than ${DEFAULTS.yamlLength} characters.`,
-      fix: "Shorten the front matter, or split the machine.",
-    });
-    return null;
-  }
+  if (room.left < 0)
+    return refuse(
+      `${file} is not read: the front matter of all stages together is longer than ${DEFAULTS.yamlLength} characters.`,
+      "Shorten the front matter, or split the machine.",
+    );
   const body = text.slice(parts.body.from, parts.body.to);
   const yaml = readYaml(file, text, parts.front, bodyMarks(body, parts.body.from));
   if (yaml.kind === "broken") {
-    for (const { document, what } of yaml.faults) {
-      const message = `The front matter of ${file} is not valid YAML: ${what}.`;
-      findings.push({ code: "StageDefinitionInvalid", document, pointer: "", message, fix: MEND_YAML });
-    }
+    for (const { document, what } of yaml.faults)
+      refuse(`The front matter of ${file} is not valid YAML: ${what}.`, MEND_YAML, document);
     return null;
   }
   const { document } = yaml;
   const value = document.value ?? {};
-  if (!isObject(value)) {
-    const message = `The front matter of ${file} must contain keys with values.`;
-    const fix = "Write the fields of the stage, such as id: plan.";
-    findings.push({ code: "StageDefinitionInvalid", document, pointer: "", message, fix });
-    return null;
-  }
+  if (!isObject(value))
+    return refuse(
+      `The front matter of ${file} must contain keys with values.`,
+      "Write the fields of the stage, such as id: plan.",
+      document,
+    );
   const source = readShape(STAGE, value, "", { document, code: "StageFieldType", findings });
   findings.push(...checkFields(document, source));
   const id = source.id ?? "";
@@ -138,13 +127,9 @@ function bodyMarks(body: string, from: number): ReadonlyMap<string, number> {
 
 /** What the table of fields cannot say. */
 function* checkFields(document: Document, source: StageSource): Generator<Finding> {
-  const report = (code: Code, pointer: string, message: string, fix: string): Finding => ({
-    code,
-    document,
-    pointer,
-    message,
-    fix,
-  });
+  const report = (code: Code, pointer: string, message: string, fix: string): Finding => {
+    return { code, document, pointer, message, fix };
+  };
   const { id = "", name, completionSchema, inputsSchema } = source;
   if (FORBIDDEN_NAMES.has(id))
     yield report("StageIdInvalid", "/id", `"${id}" is not a valid stage id.`, "Rename the stage.");

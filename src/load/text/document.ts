@@ -1,6 +1,7 @@
 /** A JSON file as it was read: its value, and the place of anything in it. */
 import type { Files } from "../../flow/files.ts";
 import { isObject, own, type Json, type Path } from "../../flow/json.ts";
+import type { Finding } from "../rules/rule.ts";
 import { escapesProject } from "./paths.ts";
 import {
   membersKept,
@@ -82,6 +83,17 @@ export function isWritten(document: Document, path: Path): boolean {
   let here: Json | undefined = document.value;
   for (const segment of path) here = isObject(here) ? own(here, segment) : undefined;
   return here !== undefined && here !== null;
+}
+
+export function unreadable(file: string, why: string, otherwise = ""): Finding {
+  const fix = `Make it a readable file in the project${otherwise}.`;
+  const message = `${file} cannot be read: ${why}.`;
+  return { code: "AC-SERVICE-003", document: emptyDocument(file), pointer: "", message, fix };
+}
+
+export function brokenJson(document: Document, what: string): Finding {
+  const message = `${document.file} is not valid JSON: ${what}.`;
+  return { code: "AC-SERVICE-002", document, pointer: "", message, fix: "Fix the JSON at this position." };
 }
 
 export function emptyDocument(file: string): Document {

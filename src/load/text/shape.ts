@@ -74,36 +74,73 @@ function readObject(
   reader: Reader,
   implied: boolean,
 ): unknown {
-  const result: { [key: string]: unknown } = Object.create(null);
-  const misspelled = form.rest === undefined ? misspelledIn(form.fields, value) : NONE;
-  for (const key of Object.keys(form.fields)) {
+  const { fields } = form;
+  const { keys, members, vital, blank } = outlineOf(fields);
+  const result: { [key: string]: unknown } = { ...blank };
+  const misspelled = form.rest === undefined ? misspelledIn(fields, vital, value) : NONE;
+  let known = 0;
+  members.forEach(({ key, field, isSimple }) => {
     const written = misspelled.get(key) ?? key;
-    const place = `${pointer}/${escapeSegment(written)}`;
-    result[key] = read(form.fields[key]!, own(value, written), place, reader, implied);
-  }
-  const others = Object.entries(value).filter(([key]) => !Object.hasOwn(form.fields, key));
+    const member = own(value, written);
+    if (member !== undefined && written === key) known += 1;
+    // Of a large registry most keys of most steps are not written.
+    if (member === undefined && isSimple) result[key] = field.default;
+    else result[key] = read(field, member, `${pointer}/${escapeSegment(written)}`, reader, implied);
+  });
+  if (form.rest === undefined && known === Object.keys(value).length) return result;
+  const others = Object.entries(value).filter(([key]) => !Object.hasOwn(fields, key));
   if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
   else {
     for (const [key] of others) {
-      const known = Object.keys(form.fields);
-      if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, known) !== null)
-        reportUnknown(key, value, known, pointer, reader, [...misspelled.values()].includes(key));
+      if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, keys) !== null)
+        reportUnknown(key, value, keys, pointer, reader, [...misspelled.values()].includes(key));
     }
   }
   return result;
 }
 
+type Fields = { readonly [key: string]: Form };
+type Outline = {
+  readonly keys: readonly string[];
+  /** `isSimple`: nothing is said of its absence, and its default holds. */
+  readonly members: readonly { readonly key: string; readonly field: Form; readonly isSimple: boolean }[];
+  /** Keys that cannot be missing. */
+  readonly vital: readonly string[];
+  /** An object with all keys: copies of it take less time and memory than objects that grow. */
+  readonly blank: { readonly [key: string]: undefined };
+};
+
+/** What is the same for every object of a shape, worked out once. */
+function outlineOf(fields: Fields): Outline {
+  const before = outlines.get(fields);
+  if (before !== undefined) return before;
+  const members = Object.entries(fields).map(([key, field]) => {
+    const isSimple = !field.required && field.kind !== "object" && field.kind !== "map";
+    return { key, field, isSimple };
+  });
+  const outline = {
+    keys: Object.keys(fields),
+    members,
+    vital: members
+      .filter(({ field: { required, mild, vital } }) => (required && !mild) || vital)
+      .map(({ key }) => key),
+    blank: Object.fromEntries(members.map(({ key }) => [key, undefined])),
+  };
+  outlines.set(fields, outline);
+  return outline;
+}
+
+const outlines = new WeakMap<Fields, Outline>();
+
 /** Fields that cannot be missing → the names under which they seem to be written. */
 function misspelledIn(
-  fields: { readonly [key: string]: Form },
+  fields: Fields,
+  vital: readonly string[],
   value: JsonObject,
 ): ReadonlyMap<string, string> {
+  const lacking = vital.filter((key) => !Object.hasOwn(value, key));
+  if (lacking.length === 0) return NONE;
   const found = new Map<string, string>();
-  const lacking = Object.keys(fields).filter((key) => {
-    const { required, mild, vital } = fields[key]!;
-    return ((required && !mild) || vital) && !Object.hasOwn(value, key);
-  });
-  if (lacking.length === 0) return found;
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(fields, key)) continue;
     const near = onlyNear(key, Object.keys(fields));
@@ -133,7 +170,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
     const present = form.old && own(form.old, value);
     if (present === undefined) {
       const words = form.enum.map((word) => `"${word}"`).join(", ");
-      const more = correctTo(onlyNear(value, form.enum), reader.document, pointer);
+      const more = correctTo(onlyNear(value, form.enum), { document: reader.document, pointer });
       return wrong(form, value, `one of ${words}`, pointer, reader, didYouMean(value, form.enum), more);
     }
     reader.findings.push({
@@ -142,7 +179,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
       pointer,
       message: `${named(pointer, reader)} is "${clip(value)}", the old name of "${present}".`,
       fix: `Write "${present}".`,
-      ...correctTo(present, reader.document, pointer),
+      ...correctTo(present, { document: reader.document, pointer }),
     });
     return present;
   }

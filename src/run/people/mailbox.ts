@@ -6,7 +6,7 @@ import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { lstat, rm } from "node:fs/promises";
 import type { Question } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
-import { fileInside, inside } from "../../journal/sqlite/inside.ts";
+import { fileInside, insideState } from "../../journal/sqlite/inside.ts";
 import { readTextFile } from "../world/files.ts";
 
 export type Mailbox = {
@@ -58,7 +58,7 @@ const LONGEST = 1024 * 1024;
 export function postAnswer(stateDir: string, run: string, id: string, answer: string): boolean {
   const file = fileOf(stateDir, run, id);
   const draft = `${file}.${process.pid}`;
-  mkdirSync(inside(stateDir, "answers", plain(run)), { recursive: true, mode: 0o700 });
+  mkdirSync(insideState(stateDir, "answers", plain(run)), { recursive: true, mode: 0o700 });
   rmSync(draft, { force: true });
   writeFileSync(draft, `${JSON.stringify({ answer, by: "answer" })}\n`, { mode: 0o600, flag: "wx" });
   try {

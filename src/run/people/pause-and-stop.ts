@@ -6,7 +6,7 @@ import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, own, type Json } from "../../flow/json.ts";
-import { fileInside, inside } from "../../journal/sqlite/inside.ts";
+import { fileInside, insideState } from "../../journal/sqlite/inside.ts";
 import { readTextFile } from "../world/files.ts";
 
 export type ControlWish = "pause" | "stop";
@@ -66,7 +66,7 @@ async function lookAround(): Promise<void> {
 export function leaveWish(stateDir: string, run: string, wish: ControlWish): void {
   const file = fileOf(stateDir, run);
   const draft = `${file}.${process.pid}`;
-  mkdirSync(inside(stateDir, "control"), { recursive: true, mode: 0o700 });
+  mkdirSync(insideState(stateDir, "control"), { recursive: true, mode: 0o700 });
   rmSync(draft, { force: true });
   writeFileSync(draft, `${JSON.stringify({ wish })}\n`, { mode: 0o600, flag: "wx" });
   renameSync(draft, file);

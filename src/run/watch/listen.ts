@@ -9,7 +9,7 @@ import type { Hear } from "../../engine/drive/drive.ts";
 import type { Pins } from "../../flow/machine/ground.ts";
 import type { Moment } from "../../story/story.ts";
 import { isInsideProject } from "../world/files.ts";
-import { formatLine } from "../../tell/log-line.ts";
+import { formatLine, LEVELS } from "../../tell/log-line.ts";
 import { logLines } from "../../tell/log.ts";
 import { isTraced } from "./traced.ts";
 
@@ -100,7 +100,7 @@ function safe(name: string, warnings: string[], open: () => Ear): Ear {
 }
 
 function openLog({ flow, run, startedAt, isResumed, root, log }: ListenContext): Ear {
-  const { directory, format, maxFiles } = flow.settings.logging;
+  const { directory, format, level = "debug", maxFiles } = flow.settings.logging;
   using where = log === undefined ? insideOf(root, directory) : namedByUser(log);
   const file = openLogFile({
     ...where,
@@ -111,8 +111,13 @@ function openLog({ flow, run, startedAt, isResumed, root, log }: ListenContext):
     ending: format === "jsonl" ? "jsonl" : "log",
     maxFiles,
   });
+  const least = LEVELS.indexOf(level);
   const write: Ear["hear"] = (moment) => {
-    const lines = logLines(moment);
+    // The file of a run is known by its first line.
+    const isFirst = (place: number) => place === 0 && moment.entry.seq === 1;
+    const lines = logLines(moment).filter(
+      (line, place) => LEVELS.indexOf(line.level) >= least || isFirst(place),
+    );
     if (lines.length > 0) file.write(lines.map((line) => formatLine(line, format)));
   };
   return {

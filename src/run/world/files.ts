@@ -18,6 +18,7 @@ import type { FileRead, FileTree } from "../../flow/files.ts";
 
 export function createFiles(root: string): FileTree {
   const top = resolve(root);
+  const below = top === "/" ? top : `${top}/`;
   const folders = new Map<string, string>([[top, realpathSync.native(top)]]);
 
   /** The true place of a folder below the root. What was asked once is remembered. */
@@ -41,11 +42,6 @@ export function createFiles(root: string): FileTree {
   function placeOf(
     path: string,
   ): { readonly real: string } | { readonly kind: "refused"; readonly why: string } {
-    if (PLAIN.test(path) && realFolder(top) === top) {
-      // Nothing in it could lead elsewhere but a link, and there is none if it lies where it is written.
-      const written = join(top, path);
-      if (realPlace(written) === written) return { real: written };
-    }
     if (path.includes("\0")) return { kind: "refused", why: "the path holds a NUL character" };
     if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
     const full = resolve(top, path);
@@ -56,8 +52,24 @@ export function createFiles(root: string): FileTree {
       : { kind: "refused", why: "a link leads out of the project" };
   }
 
+  /** Nothing in a plain path could lead elsewhere but a link. null: there is one, or there may be. */
+  function openPlainly(path: string): number | null {
+    if (!constants.O_NOFOLLOW || !PLAIN.test(path) || realFolder(top) !== top) return null;
+    const written = `${below}${path}`;
+    const folder = written.slice(0, written.lastIndexOf("/")) || "/";
+    if (realFolder(folder) !== folder) return null;
+    try {
+      return openSync(written, TO_READ | constants.O_NOFOLLOW);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") throw error;
+      return null;
+    }
+  }
+
   function read(path: string): FileRead {
     try {
+      const file = openPlainly(path);
+      if (file !== null) return { kind: "text", text: readOpened(file, MOST_PROJECT_BYTES) };
       const place = placeOf(path);
       return "real" in place ? { kind: "text", text: readTextFile(place.real, MOST_PROJECT_BYTES) } : place;
     } catch (error) {
@@ -92,7 +104,10 @@ export const MOST_BUNDLE_BYTES = 256 * 1024 * 1024;
  * file without end would fill the memory.
  */
 export function readTextFile(path: string, most = MOST_BYTES): string {
-  const file = openToRead(path);
+  return readOpened(openToRead(path), most);
+}
+
+function readOpened(file: number, most: number): string {
   try {
     const stats = fstatSync(file);
     if (!stats.isFile()) throw new Error(`it is ${kindOf(stats)}, not a regular file`);
@@ -105,12 +120,14 @@ export function readTextFile(path: string, most = MOST_BYTES): string {
 
 function openToRead(path: string): number {
   try {
-    return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    return openSync(path, TO_READ);
   } catch (cause) {
     const { code = "", message } = cause as NodeJS.ErrnoException;
     throw Object.assign(new Error(UNREADABLE[code] ?? message, { cause }), { code });
   }
 }
+
+const TO_READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 const UNREADABLE: { readonly [code: string]: string } = {
   ENOENT: "there is no such file",
@@ -132,7 +149,9 @@ function readUpTo(file: number, size: number, most: number): string {
   for (;;) {
     const read = readSync(file, bytes, length, bytes.length - length, null);
     length += read;
-    if (read === 0) return bytes.toString("utf8", 0, length);
+    // One byte more was asked for than the file has, and did not come.
+    const isWhole = length === size && size > 0;
+    if (read === 0 || isWhole) return bytes.toString("utf8", 0, length);
     if (length > most) throw new Error(`it has more than ${most} bytes`);
     if (length < bytes.length) continue;
     const larger = Buffer.allocUnsafe(bytes.length * 2 + 64 * 1024);

@@ -211,6 +211,28 @@ test("no text makes it slow: the work is in proportion to its length", async () 
   }
 });
 
+const letters = (length: number) => "Zm9vYmFyIHF1eCBjb3JnZQ".repeat(length).slice(0, length);
+const SLOW_SECRETS: readonly (readonly [name: string, text: string])[] = [
+  [
+    "a token whose first part is longer than what is held back",
+    `eyJ${letters(300)}.eyJ${letters(40)}.${letters(40)}`,
+  ],
+  [
+    "a private key with what looks like another key in it",
+    // Written apart, so that no tool takes it for a key.
+    ["-----BEGIN RSA PRIVATE", ` KEY-----\n${letters(64)}\n${["ghp", letters(36)].join("_")}\n`].join("") +
+      `${`${letters(64)}\n`.repeat(6)}-----END RSA PRIVATE KEY-----`,
+  ],
+];
+for (const [name, secret] of SLOW_SECRETS) {
+  test(`nothing of a secret that comes letter by letter is given before it is whole: ${name}`, () => {
+    const parts = createRedactor(() => []).stream();
+    const given = Array.from(secret, (letter) => parts.write(letter)).join("");
+    assert.equal(given, "");
+    assert.match(parts.write(" ") + parts.end(), /^\[redacted:[a-z-]+\] $/);
+  });
+}
+
 test("a value that is learned later is taken out from then on", () => {
   const redactor = createRedactor(() => []);
   const secret = "plain words of a key";

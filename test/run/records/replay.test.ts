@@ -18,6 +18,7 @@ import { openExport, parseBundle, replayBundle, textOf } from "../../../src/run/
 import { asDriven, whyAll } from "../../../src/run/records/why.ts";
 import { jsonLine } from "../../../src/flow/text/harmless.ts";
 import { replay } from "../../../src/story/replay.ts";
+import { redact } from "../../../src/tell/redact-run.ts";
 import { sketchFlow } from "../../../src/testing/flows.ts";
 import { play } from "../../engine/played.ts";
 import { GOLDEN, JOURNALS } from "../golden.ts";
@@ -128,6 +129,19 @@ for (const { name, bundle } of bundles) {
     }
   });
 }
+
+test("the cases of a counted switch are words of the flow, and stay without being opened", async () => {
+  const goto = { kind: "goto", step: "b" } as const;
+  const sized = { kind: "switch", on: ["size"], cases: { low: goto, high: goto } } as const;
+  const next = { kind: "times", max: 2, move: sized, after: sized } as const;
+  const flow = sketchFlow({ a: { edges: { next }, handoff: ["size"] }, b: { edges: { next: null } } });
+  const say = (more: object) => ({ output: { next_action: { action: "next" }, ...more } });
+  const { entries } = await play({ flow, model: [say({ size: "low", why: "small" }), say({})] });
+  const { entries: told, kept } = redact(ready(flow), entries, {});
+  assert.deepEqual(kept, []);
+  const text = JSON.stringify(told);
+  assert.ok(text.includes('"low"') && !text.includes("small"), text);
+});
 
 /** Words that were said in the run and are no words of its flow. */
 const SECRETS: { readonly [name: string]: readonly string[] } = {

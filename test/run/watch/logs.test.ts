@@ -23,9 +23,8 @@ import {
   type LogLine,
   type ScriptReply,
 } from "../../../src/run/index.ts";
-import { toLine } from "../../../src/tell/log-line.ts";
 import { momentsOf } from "../../../src/run/watch/follow.ts";
-import { formatLine } from "../../../src/tell/log-line.ts";
+import { formatLine, LEVELS, toLine } from "../../../src/tell/log-line.ts";
 import { createTranscript, type Utterance } from "../../../src/tell/transcript.ts";
 import { fakeClock } from "../../../src/testing/scenario.ts";
 import { homeBeside, agentFiles, projectWith, type StepFile, PROVEN } from "../project.ts";
@@ -225,6 +224,26 @@ test("text logs have one line for each message", async () => {
     text.trimEnd().split("\n"),
     (await fromJournal(journal)).map((line) => formatLine(line, "text")),
   );
+});
+
+test("a file has the lines of its level and above, after the line that names the run", async () => {
+  for (const level of LEVELS) {
+    const cwd = project({ logging: { level } });
+    const first = await go(cwd, [say("next")]);
+    const read = () => readFileSync(join(cwd, `logs/${STARTED}-${first.run}.jsonl`), "utf8").trimEnd();
+    const least = LEVELS.indexOf(level);
+    const expected = async () => {
+      const [head, ...lines] = await fromJournal(first.journal);
+      const kept = lines.filter((line) => LEVELS.indexOf(line.level) >= least);
+      return [head!, ...kept].map((line) => formatLine(line, "jsonl")).join("\n");
+    };
+    assert.equal(read(), await expected(), level);
+    assert.equal(read().includes('"level":"debug"'), level === "debug");
+    assert.ok(read().includes('"level":"error"'), level);
+    const around = { cwd, journal: first.journal, clock: fakeClock() };
+    assert.ok((await resume({ run: "@last", ...around, script: [say("closing")] })).success);
+    assert.equal(read(), await expected(), `${level}, resumed`);
+  }
 });
 
 test("without runner.logging nothing is written, and --log writes wherever it is told to", async () => {

@@ -450,6 +450,28 @@ test("settings of a provider hold for its models, and those of a model come firs
   );
 });
 
+test("of two keys the first is sent, and what a model wants back with its calls is sent after a resume", async () => {
+  await using server = await modelServer("google", (seen) =>
+    server.seen.length > 1
+      ? answers(seen)
+      : { thought: "hm", calls: [{ name: "Glob", input: { pattern: "*" } }] },
+  );
+  const { provider, baseUrl } = server.target;
+  const opus = { provider, model: "g", baseUrl };
+  const keys = { GEMINI_API_KEY: "first-key", GOOGLE_GENERATIVE_AI_API_KEY: "second-key" };
+  const env = home({ models: { opus, small: "opus" } }, keys);
+  const cwd = projectWith(FILES);
+  const journal = createMemoryJournal();
+  const stop = new AbortController();
+  const observe = () => server.seen.length > 0 && stop.abort();
+  const begun = await run({ agent: "t", cwd, env, journal, signal: stop.signal, observe });
+  assert.equal(begun.outcome, "interrupted", begun.reason);
+  const ended = await resume({ run: begun.run!, cwd, env, journal });
+  assert.equal(ended.success, true, ended.reason);
+  assert.ok(server.seen.every(({ headers }) => headers["x-goog-api-key"] === "first-key"));
+  assert.match(JSON.stringify(server.seen[1]!.body), /"thoughtSignature":"signed:hm"/);
+});
+
 test("a journal that names an address leads nowhere", async () => {
   const journal = createMemoryJournal();
   const cwd = projectWith(FILES);
