@@ -17,8 +17,8 @@ export type Flag = {
   readonly repeats?: true;
   /** What its value can be, for shells to offer; of a choice, all there is. */
   readonly offers?: Offer;
-  /** About safety, limits, places or output: no parameter of an agent can take its name, so it always means this flag. */
-  readonly reserved?: true;
+  /** A parameter of an agent may take its name; without this it always means this flag. Not for safety, limits, places or output. */
+  readonly yields?: true;
   readonly help: string;
 };
 
@@ -71,7 +71,7 @@ export class UsageError extends Error {
 export type Grammar = {
   readonly flags: readonly Flag[];
   /**
-   * Flags that an agent declares. They win over a built-in of the same name that is not reserved; that one stays there
+   * Flags that an agent declares. They win over a built-in of the same name that yields; that one stays there
    * as `--ls-<name>`.
    */
   readonly declared?: readonly Flag[];
@@ -161,7 +161,7 @@ function readToken(token: string, grammar: Grammar): readonly Written[] {
 }
 
 function findLong(name: string, { flags, declared = [] }: Grammar): Found | null {
-  const reserved = flags.filter((flag) => flag.reserved === true);
+  const reserved = flags.filter((flag) => flag.yields === undefined);
   return (
     findIn(name, reserved, "built-in") ??
     (name.startsWith("ls-") ? findIn(name.slice(3), flags, "built-in") : null) ??
@@ -176,7 +176,7 @@ export function claimOf(flag: string, flags: readonly Flag[]): Claim {
   if (name.startsWith("ls-")) return { kind: "reserved", clash: "--ls-…" };
   const plain = name.replace(/^(?:no-)+/, "");
   const clashes = flags.filter((other) => [name, plain].includes(other.name));
-  const kept = clashes.find((other) => other.reserved === true);
+  const kept = clashes.find((other) => other.yields === undefined);
   if (kept !== undefined) return { kind: "reserved", clash: `--${kept.name}` };
   const [first] = clashes;
   return first === undefined ? { kind: "free" } : { kind: "shadows", clash: `--${first.name}` };

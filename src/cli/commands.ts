@@ -35,34 +35,20 @@ export type Word = {
 };
 
 const GLOBAL = [
-  { name: "json", reserved: true, help: "print exactly one JSON document on stdout, also on failure" },
-  { name: "quiet", short: "q", reserved: true, help: "print errors only: no progress, no report" },
-  { name: "verbose", short: "v", reserved: true, help: "show every answer, tool call and retry" },
-  {
-    name: "color",
-    is: "yes-no",
-    reserved: true,
-    help: "use colours even without a terminal; --no-color: never",
-  },
-  {
-    name: "cwd",
-    short: "C",
-    takes: "DIR",
-    is: "path",
-    offers: "folder",
-    reserved: true,
-    help: "work as if started in DIR",
-  },
+  { name: "json", help: "print exactly one JSON document on stdout, also on failure" },
+  { name: "quiet", short: "q", help: "print errors only: no progress, no report" },
+  { name: "verbose", short: "v", help: "show every answer, tool call and retry" },
+  { name: "color", is: "yes-no", help: "use colours even without a terminal; --no-color: never" },
+  { name: "cwd", short: "C", takes: "DIR", is: "path", offers: "folder", help: "work as if started in DIR" },
   {
     name: "state",
     takes: "DIR",
     is: "path",
     offers: "folder",
-    reserved: true,
     help: "keep run state in DIR instead of .lockstep",
   },
-  { name: "help", short: "h", reserved: true, help: "show help, or the help of one command" },
-  { name: "version", reserved: true, help: "show the version" },
+  { name: "help", short: "h", help: "show help, or the help of one command" },
+  { name: "version", help: "show the version" },
 ] as const satisfies readonly Flag[];
 export const GLOBAL_FLAGS: readonly Flag[] = GLOBAL;
 
@@ -71,37 +57,28 @@ const SCRIPT = {
   takes: "FILE",
   is: "path",
   offers: "file",
-  reserved: true,
   help: "take answers from a script instead of a model (YAML or JSON)",
 } as const satisfies Flag;
 const MODEL = {
   name: "model",
   takes: "NAME",
   offers: "model",
-  reserved: true,
   help: "the model for all steps: a name from your config, or provider/model",
 } as const satisfies Flag;
 const BACKEND = {
   name: "backend",
   takes: "ID",
   offers: "backend",
-  reserved: true,
   help: "the backend that runs the model (default: ai-sdk)",
 } as const satisfies Flag;
-const EVENTS = {
-  name: "events",
-  reserved: true,
-  help: "stream the journal as JSON lines on stdout",
-} as const satisfies Flag;
+const EVENTS = { name: "events", help: "stream the journal as JSON lines on stdout" } as const satisfies Flag;
 const TRUST = {
   name: "trust",
   takes: "DIGEST",
-  reserved: true,
   help: "trust exactly the files with this digest from now on (see `lockstep trust show NAME`)",
 } as const satisfies Flag;
 const TRUST_JOURNAL = {
   name: "trust-journal",
-  reserved: true,
   help: "trust run records that were not made here (a clone, a copy, an import)",
 } as const satisfies Flag;
 const ON_PERMISSION = {
@@ -109,7 +86,6 @@ const ON_PERMISSION = {
   takes: "WHAT",
   is: "choice",
   offers: ["deny", "halt", "allow"],
-  reserved: true,
   help: "deny, halt or allow: how to settle a permission question when no one can answer",
 } as const satisfies Flag;
 /** How people take part. */
@@ -117,43 +93,31 @@ const PEOPLE = [
   ON_PERMISSION,
   {
     name: "wait",
+    yields: true,
     help: "without a terminal, wait until someone answers with `lockstep answer`",
   },
   {
     name: "expire",
+    yields: true,
     takes: "TIME",
     is: "duration",
     help: "how long a question may stay open, such as 30m, 24h or 7d",
   },
 ] as const satisfies readonly Flag[];
 const SPENDING = [
-  { name: "max-turns", takes: "N", is: "count", reserved: true, help: "stop after N model answers" },
-  { name: "max-tokens", takes: "N", is: "count", reserved: true, help: "stop after N tokens, in and out" },
-  {
-    name: "max-cost",
-    takes: "USD",
-    is: "money",
-    reserved: true,
-    help: "stop after this many US dollars",
-  },
-  {
-    name: "max-time",
-    takes: "TIME",
-    is: "duration",
-    reserved: true,
-    help: "stop after this time, such as 90s, 20m or 2h",
-  },
+  { name: "max-turns", takes: "N", is: "count", help: "stop after N model answers" },
+  { name: "max-tokens", takes: "N", is: "count", help: "stop after N tokens, in and out" },
+  { name: "max-cost", takes: "USD", is: "money", help: "stop after this many US dollars" },
+  { name: "max-time", takes: "TIME", is: "duration", help: "stop after this time, such as 90s, 20m or 2h" },
   {
     name: "max",
     takes: "WHAT=N",
     offers: ["turns=", "tokens=", "costUsd=", "wallMs=", "soft="],
     repeats: true,
-    reserved: true,
     help: "set any limit, also of one step: STEP.turns=20, STEP.perAttempt.wallMs=90s, soft=0.9",
   },
   {
     name: "allow-unmetered",
-    reserved: true,
     help: "run even if a token or cost limit cannot be enforced because the model has no known price or reports no usage",
   },
 ] as const satisfies readonly Flag[];
@@ -162,14 +126,12 @@ const SANDBOX = {
   takes: "WHEN",
   is: "choice",
   offers: ["auto", "on", "off"],
-  reserved: true,
   help: "auto: sandbox commands if possible; on: refuse to run without a sandbox; off: no sandbox",
 } as const satisfies Flag;
 const NETWORK = {
   name: "network",
   takes: "HOSTS",
   offers: ["none", "usual", "all"],
-  reserved: true,
   help: "what sandboxed commands may connect to: none, usual (package registries), all, or HOST,HOST…",
 } as const satisfies Flag;
 const LOG = {
@@ -177,54 +139,58 @@ const LOG = {
   takes: "DIR",
   is: "path",
   offers: "folder",
-  reserved: true,
   help: "write a log file to DIR, even if the agent does not configure one",
 } as const satisfies Flag;
-const STRICT = { name: "strict", reserved: true, help: "treat warnings as errors" } as const satisfies Flag;
+const STRICT = { name: "strict", help: "treat warnings as errors" } as const satisfies Flag;
 
 /** Where a run works, and where its work goes. */
 const WORKTREE = [
-  {
-    name: "worktree",
-    is: "yes-no",
-    reserved: true,
-    help: "work in a new git worktree; --no-worktree: in this folder",
-  },
-  { name: "branch", takes: "NAME", help: "the branch of the worktree, which must be new" },
+  { name: "worktree", is: "yes-no", help: "work in a new git worktree; --no-worktree: in this folder" },
+  { name: "branch", yields: true, takes: "NAME", help: "the branch of the worktree, which must be new" },
   {
     name: "base-branch",
     takes: "NAME",
-    reserved: true,
     help: "start from this branch, and merge into it (default: the current one)",
   },
   {
     name: "merge",
     is: "yes-no",
-    reserved: true,
     help: "merge the branch when the run succeeds; --no-merge: keep it unmerged",
   },
-  { name: "push", is: "yes-no", reserved: true, help: "push the result" },
-  { name: "push-remote", takes: "NAME", reserved: true, help: "push to this remote" },
-  {
-    name: "create-pr",
-    is: "yes-no",
-    reserved: true,
-    help: "push the branch and open a pull request instead of merging",
-  },
-  { name: "pr-target", takes: "NAME", reserved: true, help: "the target branch of the pull request" },
+  { name: "push", is: "yes-no", help: "push the result" },
+  { name: "push-remote", takes: "NAME", help: "push to this remote" },
+  { name: "create-pr", is: "yes-no", help: "push the branch and open a pull request instead of merging" },
+  { name: "pr-target", takes: "NAME", help: "the target branch of the pull request" },
   {
     name: "dry-run",
-    reserved: true,
     help: "do not merge, push, label, close or post anything; only report what would be done",
   },
 ] as const satisfies readonly Flag[];
 /** One run for each of several issues. */
 const BATCH = [
-  { name: "issues", takes: "LIST", help: "start one run for each of these issues, such as 12,15,20-24" },
-  { name: "label", takes: "NAME", help: "start one run for each open GitHub issue with this label" },
-  { name: "limit", takes: "N", is: "count", most: 999, help: "with --label: at most N issues (default: 10)" },
+  {
+    name: "issues",
+    yields: true,
+    takes: "LIST",
+    help: "start one run for each of these issues, such as 12,15,20-24",
+  },
+  {
+    name: "label",
+    yields: true,
+    takes: "NAME",
+    help: "start one run for each open GitHub issue with this label",
+  },
+  {
+    name: "limit",
+    yields: true,
+    takes: "N",
+    is: "count",
+    most: 999,
+    help: "with --label: at most N issues (default: 10)",
+  },
   {
     name: "concurrency",
+    yields: true,
     takes: "N",
     is: "count",
     most: 999,
@@ -299,6 +265,7 @@ const DECLARED = {
       BACKEND,
       {
         name: "input",
+        yields: true,
         takes: "TEXT",
         repeats: true,
         help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
@@ -314,7 +281,7 @@ const DECLARED = {
       STRICT,
       ...WORKTREE,
       ...BATCH,
-      { name: "validate", reserved: true, help: "only check the agent, as `lockstep check` does" },
+      { name: "validate", help: "only check the agent, as `lockstep check` does" },
     ],
     details: [
       "The agent's parameters are also flags: `lockstep run NAME --help` lists them.",
@@ -525,10 +492,7 @@ const DECLARED = {
       { name: "limit", takes: "N", is: "count", help: "list at most N runs (default: 20)" },
       { name: "max", takes: "N", is: "count", help: "the same as --limit" },
       { name: "watch", help: "refresh the list whenever something changes, until Ctrl-C" },
-      {
-        name: "prune",
-        help: "remove old runs (default: older than 30 days)",
-      },
+      { name: "prune", help: "remove old runs (default: older than 30 days)" },
       {
         name: "older-than",
         takes: "AGE",
@@ -560,11 +524,7 @@ const DECLARED = {
       { ...EVENTS, help: "print its journal as JSON lines" },
       { name: "audit", help: "print the history of its stages: phases, outcomes, grants, transitions" },
       { name: "result", help: "print only the result of the run; exit 1 if there is none" },
-      {
-        name: "follow",
-        short: "f",
-        help: "follow the run in another process until it ends",
-      },
+      { name: "follow", short: "f", help: "follow the run in another process until it ends" },
     ],
     details: [RUN_IDS, "The exit code is 0 even if the run failed."],
     examples: [
@@ -598,10 +558,7 @@ const DECLARED = {
         offers: ["debug", "info", "warn", "error"],
         help: "the minimum level: debug, info, warn or error (default: info)",
       },
-      {
-        name: "transcript",
-        help: "print the conversation with the model, including tool calls and results",
-      },
+      { name: "transcript", help: "print the conversation with the model, including tool calls and results" },
     ],
     details: [
       RUN_IDS,
@@ -823,13 +780,7 @@ const DECLARED = {
     words: [],
     flags: [
       { name: "check", help: "exit 1 if a figure exceeds its limit" },
-      {
-        name: "part",
-        takes: "PART",
-        is: "choice",
-        offers: PARTS,
-        help: `only one of ${PARTS.join(", ")}`,
-      },
+      { name: "part", takes: "PART", is: "choice", offers: PARTS, help: `only one of ${PARTS.join(", ")}` },
     ],
     examples: ["lockstep bench", "lockstep bench --check --json"],
     anywhere: true,

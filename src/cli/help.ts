@@ -127,13 +127,13 @@ function indent(lines: readonly string[]): readonly string[] {
 function describe(commands: readonly CliCommand[]): unknown {
   return {
     v: 1,
-    commands: commands.map(({ name, summary, words, flags, examples }) => ({
-      name,
-      summary,
-      words,
-      flags,
-      examples,
-    })),
-    flags: GLOBAL_FLAGS,
+    commands: commands.map(({ name, summary, words, flags, examples }) => {
+      return { name, summary, words, flags: flags.map(described), examples };
+    }),
+    flags: GLOBAL_FLAGS.map(described),
   };
+}
+
+function described(flag: Flag): object {
+  return flag.yields ? flag : { ...flag, reserved: true };
 }

@@ -12,7 +12,7 @@ import { shownInLine } from "./text/text.ts";
 
 /** `journal` is null where nothing was ever recorded. */
 export async function withJournal<T>(
-  call: CommandCall,
+  call: Pick<CommandCall, "cwd" | "stateDir"> & { readonly host: Pick<CommandCall["host"], "env"> },
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
 ): Promise<T> {
   const { stateDir } = findProject(call.cwd, call.stateDir);
@@ -20,7 +20,7 @@ export async function withJournal<T>(
   try {
     return await use(journal, stateDir);
   } catch (error) {
-    throw await explained(error, stateDir, call);
+    throw await explained(error, stateDir, call.host.env);
   } finally {
     await journal?.close();
   }
@@ -38,10 +38,10 @@ export async function withRecord<T>(
 }
 
 /** A journal that somebody else wrote may hold anything: what its data makes impossible is not a bug in Lockstep. */
-async function explained(error: unknown, stateDir: string, call: CommandCall): Promise<unknown> {
+async function explained(error: unknown, stateDir: string, env: NodeJS.ProcessEnv): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;
   const { stateStanding } = await import("../run/trust/state-folders.ts");
-  if (stateStanding(stateDir, call.host.env).kind !== "foreign") return error;
+  if (stateStanding(stateDir, env).kind !== "foreign") return error;
   const what = `The records in ${stateDir} cannot be read: ${error.message}. They were not made here and may have been changed.`;
   return new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
 }

@@ -33,6 +33,10 @@ import * as verdict from "./rules/verdict.ts";
 import * as words from "./rules/words.ts";
 import type { Registered } from "./rules/loaded.ts";
 import { error, warning, type Codes, type Finding, type Rule, type Rules } from "./rules/rule.ts";
+import { spotOf } from "./text/origin.ts";
+import type { Document } from "./text/document.ts";
+import type { StepId } from "../flow/flow.ts";
+import type { Problem } from "../flow/problem.ts";
 import type { Machine } from "./stages/machine-parts.ts";
 
 export type { Rule } from "./rules/rule.ts";
@@ -286,6 +290,30 @@ export const CODES: { readonly [code in Code]: Rule } = Object.assign(
 );
 
 const RULES: readonly Rules[] = SUBJECTS.flatMap((subject) => ("rules" in subject ? [subject.rules] : []));
+
+/** Placed, weighed, and with the reason of its rule. `live`: the steps that the selected entry can lead to. null: unknown, so every step counts. */
+export function toProblem(finding: Finding, live: ReadonlySet<StepId> | null): Problem {
+  const rule = CODES[finding.code];
+  const { steps } = finding;
+  const step = steps?.find((id) => live?.has(id) ?? true) ?? null;
+  const dead = steps !== undefined && step === null;
+  return {
+    code: finding.code,
+    severity: dead ? "warning" : (finding.severity ?? rule.severity),
+    ...spotOf(finding.document, finding.pointer),
+    step: step ?? steps?.[0] ?? null,
+    message: finding.message,
+    why: rule.why,
+    fix: finding.fix,
+    witness: finding.witness ?? [],
+    // In a file of an earlier form the places are not where they are read.
+    ...(finding.mend !== undefined && isMendable(finding.document) && { mend: finding.mend }),
+  };
+}
+
+function isMendable({ written, isYaml }: Document): boolean {
+  return written === undefined && isYaml === undefined;
+}
 
 /** What an agent with a registry is held to. */
 export function* checkFlow(loaded: Registered): Generator<Finding> {

@@ -1,6 +1,6 @@
 /** Automatic fixes: applies the edits that findings carry, round by round until none is left. */
 import type { Files, FileTree } from "../flow/files.ts";
-import type { Edit, Problem } from "../flow/problem.ts";
+import type { Problem } from "../flow/problem.ts";
 import { editJson } from "./text/edit.ts";
 
 /** One thing that was changed. `line` is that of the text it was made in. */
@@ -48,17 +48,10 @@ export async function applyFixes(
 
 /** The edits of one round; those that get into each other's way wait for the next. */
 export function mendOnce(files: Files, problems: readonly Problem[]): FixedFiles {
-  const edits = new Map<string, (Edit & { readonly code: string })[]>();
-  for (const { code, mend = [] } of problems) {
-    for (const edit of mend) {
-      const others = edits.get(edit.file);
-      if (others === undefined) edits.set(edit.file, [{ ...edit, code }]);
-      else others.push({ ...edit, code });
-    }
-  }
+  const edits = problems.flatMap(({ code, mend = [] }) => mend.map((edit) => ({ ...edit, code })));
   const texts = new Map<string, string>();
   const changes: AppliedFix[] = [];
-  for (const [file, wanted] of edits) {
+  for (const [file, wanted] of Map.groupBy(edits, (edit) => edit.file)) {
     const read = files.read(file);
     if (read.kind !== "text") continue;
     const mark = read.text.startsWith("\uFEFF") ? "\uFEFF" : "";

@@ -9,13 +9,11 @@ import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonSchema, Path } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { readClimpt } from "./agent/climpt.ts";
-import type { ModelToTry } from "./agent/models.ts";
 import type { Code } from "./codes.ts";
 import type { ToolNames } from "./rules/tools.ts";
 import type { OriginOf } from "./text/origin.ts";
 import { joinPath } from "./text/paths.ts";
 
-export type { ModelToTry } from "./agent/models.ts";
 export type { ValueOrigin, OriginOf, Written } from "./text/origin.ts";
 
 /** `flow` is null only when there is nothing to build; beside errors it may be there to be shown, never to be run. */
@@ -45,6 +43,9 @@ export type SchemaToTry = {
   readonly schema: JsonSchema;
   readonly refuse: (fault: string, path: Path) => Problem;
 };
+
+/** `doubt`: the finding when the name is most likely another one, misspelled. */
+export type ModelToTry = { readonly name: string; readonly doubt: (meant: string) => Problem };
 
 /** A folder that commands may write to, and the problem when it leads where it must not. */
 export type FolderToTry = { readonly path: string; readonly refuse: (why: string) => Problem };

@@ -3,9 +3,9 @@ import type { Files } from "../flow/files.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
 import { partsOf } from "../flow/rules.ts";
 import type { Problem } from "../flow/problem.ts";
-import { readText } from "./text/document.ts";
+import { emptyDocument, readText } from "./text/document.ts";
 import type { Finding } from "./rules/rule.ts";
-import { toProblem } from "./rules/weigh.ts";
+import { toProblem } from "./codes.ts";
 import { defaultNames, type Named } from "./text/object-names.ts";
 import { escapesProject, joinPath, parentFolder } from "./text/paths.ts";
 import { placer, type Place } from "../flow/text/places.ts";
@@ -37,36 +37,20 @@ export function brokenModule({ file }: ModuleToTry, what: string, place: Place):
 }
 
 export function unparsedModule({ file }: ModuleToTry, why: string): Problem {
-  return atOnce({
-    code: "MODULE-UNPARSED",
-    document: { file, value: null, place: () => ({ line: 1, column: 1 }) },
-    message: `${file} could not be parsed: ${why}.`,
-    fix: "Simplify the module, and check again.",
-  });
+  return unparsed(file, `could not be parsed: ${why}`, "Simplify the module, and check again.");
 }
 
 /** `check` looks at so many modules of an agent, and at so many imports of each; `left` are those that it did not parse. */
 export function skippedModules(left: readonly string[], most: number): readonly Problem[] {
   const [file] = left;
   if (file === undefined) return [];
-  const more = left.length === 1 ? " was" : ` and ${left.length - 1} more were`;
-  return [
-    atOnce({
-      code: "MODULE-UNPARSED",
-      document: { file, value: null, place: () => ({ line: 1, column: 1 }) },
-      message: `${file}${more} not parsed: check parses at most ${most} modules of an agent.`,
-      fix: "Combine the code into fewer modules.",
-    }),
-  ];
+  const more = left.length === 1 ? "was" : `and ${left.length - 1} more were`;
+  return [unparsed(file, `${more} not parsed: check parses at most ${most} modules of an agent`)];
 }
 
-function skippedImports(file: string, imports: number): Problem {
-  return atOnce({
-    code: "MODULE-UNPARSED",
-    document: { file, value: null, place: () => ({ line: 1, column: 1 }) },
-    message: `${file} imports ${imports} modules of the project; check only looked at the first ${MOST_NAMES}.`,
-    fix: "Combine the code into fewer modules.",
-  });
+function unparsed(file: string, what: string, fix = "Combine the code into fewer modules."): Problem {
+  const document = emptyDocument(file);
+  return atOnce({ code: "MODULE-UNPARSED", document, message: `${file} ${what}.`, fix });
 }
 
 /** What a module that can be parsed imports from the project: further modules to look at, and what is not there. */
@@ -78,7 +62,10 @@ export function importedBy(
   const further: ModuleToTry[] = [];
   const problems: Problem[] = [];
   const ofProject = imports.filter((specifier) => /^\.{1,2}\//.test(specifier) && !/[?#%]/.test(specifier));
-  if (ofProject.length > MOST_NAMES) problems.push(skippedImports(file, ofProject.length));
+  if (ofProject.length > MOST_NAMES) {
+    const what = `imports ${ofProject.length} modules of the project; check only looked at the first ${MOST_NAMES}`;
+    problems.push(unparsed(file, what));
+  }
   for (const specifier of ofProject.slice(0, MOST_NAMES)) {
     const path = joinPath(parentFolder(file), specifier);
     if (escapesProject(path)) continue;

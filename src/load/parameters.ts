@@ -11,9 +11,8 @@ import {
 import { MOST_STEPS, patternFault, readPattern, TooManySteps, withinSteps } from "../flow/text/pattern.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { AgentSource, ParameterSource } from "./agent/agent-shape.ts";
-import type { Code } from "./codes.ts";
+import { toProblem, type Code } from "./codes.ts";
 import { emptyDocument } from "./text/document.ts";
-import { toProblem } from "./rules/weigh.ts";
 import { escapeSegment } from "../flow/json-pointer.ts";
 import { clip, showValue, type Reader } from "./text/shape.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
@@ -78,13 +77,8 @@ export function coerceParameters(
     }
     if (value === null) continue;
     if (parameter === undefined) {
-      const hint = didYouMean(key, byName.keys());
-      report(
-        "PARAM-UNKNOWN",
-        key,
-        `There is no parameter "${clip(key)}".${hint}`,
-        `Use one of: ${listFlags(parameters)}.`,
-      );
+      const message = `There is no parameter "${clip(key)}".${didYouMean(key, byName.keys())}`;
+      report("PARAM-UNKNOWN", key, message, `Use one of: ${listFlags(parameters)}.`);
       continue;
     }
     const { name, flag } = parameter;

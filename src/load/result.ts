@@ -1,12 +1,12 @@
 /** What loading an agent gives, made once for every dialect. */
+import type { Path } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { AGENT } from "./agent/agent-shape.ts";
-import { modelsToTry } from "./agent/models.ts";
-import type { LoadResult, SchemaToTry } from "./index.ts";
+import type { LoadResult, ModelToTry, SchemaToTry } from "./index.ts";
 import type { Finding } from "./rules/rule.ts";
 import { refusedFolder } from "./rules/sandbox.ts";
-import { toProblem } from "./rules/weigh.ts";
-import { atPart, type LoadedFlow } from "./rules/loaded.ts";
+import { toProblem } from "./codes.ts";
+import { atPart, written, type LoadedFlow } from "./rules/loaded.ts";
 import { emptyDocument } from "./text/document.ts";
 import { originsIn } from "./text/origin.ts";
 import { leavesIn } from "./text/record.ts";
@@ -63,3 +63,21 @@ export function onlyProblems(findings: readonly Finding[], file: string): LoadRe
 function asFound(problems: readonly Problem[]): readonly Problem[] {
   return problems;
 }
+
+/** Names of models as files write them: which of them mean something, only the user's settings can say. */
+function modelsToTry(loaded: LoadedFlow, problemAt: LoadResult["problemAt"]): readonly ModelToTry[] {
+  const ofSteps = [...loaded.entries.keys()].map((id) => ["steps", id, "model"]);
+  return [DEFAULT_MODEL, ...ofSteps].flatMap((part) => {
+    const name = written(loaded, ...part);
+    if (typeof name !== "string" || name === "") return [];
+    const doubt = (meant: string) =>
+      problemAt(part, {
+        code: "MODEL-UNKNOWN",
+        message: `Unknown model "${name}". Did you mean "${meant}"?`,
+        fix: `Write "${meant}", or define "${name}" under models in your config.json.`,
+      });
+    return [{ name, doubt }];
+  });
+}
+
+const DEFAULT_MODEL: Path = ["settings", "runner", "flow", "defaultModel"];

@@ -163,7 +163,7 @@ function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
+/** Compiling every schema of a very large flow would take too long; its schemas are compiled when they are first used. */
 const MOST_COMPILED = 512;
 const MOST_LENGTH = 1_000_000;
 const PAUSE_LENGTH = 50_000;
@@ -200,7 +200,7 @@ async function modelProblems(models: readonly ModelToTry[]): Promise<readonly Pr
   });
 }
 
-/** Where the folders of the sandbox really lead. What the words alone tell was found before. */
+/** Where the folders of the sandbox really lead. What the paths alone show was found before. */
 async function folderProblems(
   folders: readonly FolderToTry[],
   project: Project,

@@ -9,7 +9,7 @@ const flags: readonly Flag[] = [
   { name: "quiet", short: "q", help: "" },
   { name: "color", help: "" },
   { name: "cwd", short: "C", takes: "DIR", help: "" },
-  { name: "script", takes: "FILE", help: "" },
+  { name: "script", takes: "FILE", yields: true, help: "" },
 ];
 const declared: readonly Flag[] = [
   { name: "issue", takes: "NUMBER", help: "" },
@@ -113,9 +113,9 @@ test("a refused flag brings along what would have been right", () => {
 
 test("a declared flag never takes the place of a reserved one", () => {
   const reserved: readonly Flag[] = [
-    { name: "sandbox", takes: "WHEN", reserved: true, help: "" },
-    { name: "merge", reserved: true, help: "" },
-    { name: "branch", takes: "NAME", help: "" },
+    { name: "sandbox", takes: "WHEN", help: "" },
+    { name: "merge", help: "" },
+    { name: "branch", takes: "NAME", yields: true, help: "" },
   ];
   const names = ["sandbox", "merge", "no-merge", "branch", "ls-sandbox", "ls-branch"];
   const taking = names.map((name): Flag => ({ name, takes: "STRING", help: "" }));
@@ -141,7 +141,7 @@ test("a declared flag never takes the place of a reserved one", () => {
 /** A new flag of `run` is reserved, or stands here because a parameter may well have its name. */
 test("every flag of run is reserved but those that a parameter may have", () => {
   const all = [...GLOBAL_FLAGS, ...commandNamed("run").flags];
-  const free = all.filter(({ reserved }) => reserved === undefined).map(({ name }) => name);
+  const free = all.filter(({ yields }) => yields).map(({ name }) => name);
   const expected = ["input", "wait", "expire", "branch", "issues", "label", "limit", "concurrency"];
   assert.deepEqual(free.toSorted(), expected.toSorted());
 });

@@ -136,11 +136,7 @@ const MOMENTS: readonly Moment[] = [
 ];
 
 function begin(world: World, args: readonly string[]) {
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    cwd: world.root,
-    env: { ...world.env, LOCKSTEP_TRUST: "all" },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const child = world.begin(args, { LOCKSTEP_TRUST: "all" });
   const heard = { text: "", stdout: "" };
   child.stderr.setEncoding("utf8").on("data", (text: string) => (heard.text += text));
   child.stdout.setEncoding("utf8").on("data", (text: string) => (heard.stdout += text));

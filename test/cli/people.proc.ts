@@ -1,11 +1,11 @@
 /** People and runs in different processes: answers, pauses and stops come from elsewhere, and nothing waits in memory. */
 import assert from "node:assert/strict";
-import { spawn, type ChildProcess } from "node:child_process";
+import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { createWorld, MAIN, replies, script, writeAgent, type World } from "./world.ts";
+import { createWorld, replies, script, writeAgent, type World } from "./world.ts";
 import { until } from "../until.ts";
 
 type Document = {
@@ -42,11 +42,7 @@ const RUN = ["run", "notes", "--topic", "t", "--script", "all.json", "--json"];
 
 /** A run in a process of its own, while others go on beside it. */
 function begin(world: World, args: readonly string[]) {
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    cwd: world.root,
-    env: world.env,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = world.begin(args);
   const heard = { stdout: "", stderr: "" };
   child.stdout.setEncoding("utf8").on("data", (text: string) => (heard.stdout += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (heard.stderr += text));
@@ -68,6 +64,15 @@ async function openQuestion(world: World): Promise<{ readonly run: string; reado
 const eventsOf = async (world: World) => (await world.lockstep(["show", "@last", "--events"])).stdout;
 const resultOf = (text: string) => JSON.parse(text) as Document;
 const isMade = (world: World) => existsSync(join(world.root, "made.txt"));
+
+test("a process that a test leaves behind ends with its world", async () => {
+  const world = createWorld();
+  writeAsking(world);
+  const child = world.begin([...RUN, "--wait"]);
+  const closed = once(child, "close");
+  world[Symbol.dispose]();
+  assert.deepEqual(await closed, [null, "SIGKILL"]);
+});
 
 describe("a question of a run", { concurrency: 2 }, () => {
   test("is answered from another process while the first one waits", async () => {

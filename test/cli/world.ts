@@ -1,8 +1,9 @@
 /** A throw-away project on disk and the program run in it as a user would: a process, its exit code, its two outputs. */
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
 import { builtCommand } from "../built.ts";
 import { initFiles } from "../../src/cli/commands/init-files.ts";
 
@@ -17,12 +18,16 @@ export type Surroundings = {
   readonly watch?: (output: string, child: ChildProcess) => void;
 };
 
+export type Begun = ChildProcessByStdio<null, Readable, Readable>;
+
 export type World = {
   readonly root: string;
   readonly write: (path: string, text: string) => void;
   /** Below the home folder. */
   readonly writeHome: (path: string, text: string) => void;
   readonly lockstep: (args: readonly string[], around?: Surroundings) => Promise<Ran>;
+  /** Starts the command without waiting for its end. What still runs when the world is disposed of is killed. */
+  readonly begin: (args: readonly string[], env?: NodeJS.ProcessEnv) => Begun;
   readonly env: NodeJS.ProcessEnv;
   readonly [Symbol.dispose]: () => void;
 };
@@ -41,14 +46,25 @@ export function createWorld(): World {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
   };
+  const begun: Begun[] = [];
   return {
     root,
     env,
+    begin: (args, more) => {
+      const child = spawn(process.execPath, [MAIN, ...args], {
+        cwd: root,
+        env: { ...env, ...more },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      begun.push(child);
+      return child;
+    },
     write: writeIn(root),
     writeHome: writeIn(home),
     lockstep: async (args, around = {}) =>
       await start(process.execPath, [MAIN, ...args], root, { ...around, env: { ...env, ...around.env } }),
     [Symbol.dispose]: () => {
+      for (const child of begun) child.kill("SIGKILL");
       for (const folder of [root, home]) rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -107,6 +107,25 @@ describe("system clock changes in the middle of a run", () => {
     assert.ok(clock.steady() < 12 * SECOND, String(clock.steady()));
   });
 
+  for (const at of [0, DAY])
+    it(`that stands still at ${at} does not keep a reader from seeing that the driver has died`, async () => {
+      const journal = createMemoryJournal();
+      const flow = sketchFlow({ a: { edges: { next: null } } });
+      const handle = await journal.create({ id: "r1", agent: "a", at: 1, digest: "d", flow });
+      let slept = 0;
+      const clock: Clock = {
+        ...world([]),
+        now: () => at,
+        sleep: async () => {
+          slept += 1;
+          if (slept === 30) await handle.release();
+          if (slept > 300) throw new Error("it never ends");
+        },
+      };
+      for await (const { entry } of followRun(journal, "r1", clock, never)) assert.fail(String(entry.seq));
+      assert.ok(slept >= 30, String(slept));
+    });
+
   it("the local time is asked nowhere, so that it may change as it likes", () => {
     const local =
       /\.get(?:Hours|Date|Day|Month|FullYear|Minutes|TimezoneOffset)\(|\.set(?:Hours|Date|Month|FullYear|Minutes)\(|toLocale(?:Date|Time)String\(|DateTimeFormat|new Date\([^)]*,/;

@@ -123,7 +123,7 @@ other="\${value}"; printf %s "$other" >copied
 printf %s "<\${value}>" >wrapped
 [ "\${value}" = "$other" ] && case "\${value}" in "$other") ;; *) exit 9 ;; esac
 set -- "\${value}"; printf %s "$1" >argument; echo $# >count
-printf %s "\${value}" | grep -cF -- "\${value}" >/dev/null
+printf %s "\${value}" | LC_ALL=C grep -cF -- "\${value}" >/dev/null
 cat <<END >document
 \${value}
 END

@@ -601,10 +601,10 @@ const rows: readonly Row[] = [
   })),
   ...(
     [
-      ["independent", "completed"],
-      ["together", "failed"],
+      ["independent", "completed", null],
+      ["together", "failed", "ParallelSiblingFailure"],
     ] as const
-  ).map(([policy, outcome]): Row => ({
+  ).map(([policy, outcome, code]): Row => ({
     name: `next in code: siblings ${policy}, of which one fails`,
     stages: {
       plan: {},
@@ -624,7 +624,7 @@ const rows: readonly Row[] = [
       { step: "meet", saw: ["fail ok"], output: {} },
     ],
     outcome,
-    ...(outcome === "failed" && { code: "ParallelSiblingFailure" }),
+    code,
   })),
   {
     name: "next in code: side by side with a join",

@@ -11,7 +11,7 @@ import { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, Gate, RunRequest, ToolSpec, TurnResult } from "../../engine/ports.ts";
 import type { Usage } from "../../flow/event.ts";
-import type { Json, JsonObject } from "../../flow/json.ts";
+import { parseJson, type Json, type JsonObject } from "../../flow/json.ts";
 import {
   choose,
   hearAcp,
@@ -326,11 +326,7 @@ async function takeSubmitted(file: string): Promise<unknown> {
   const isReadable = found !== null && found.isFile() && found.size <= MOST_SUBMITTED;
   const text = isReadable ? await readFile(file, "utf8").catch(() => null) : null;
   await rm(file, { force: true, recursive: true });
-  try {
-    return text === null ? undefined : (JSON.parse(text) as unknown);
-  } catch {
-    return undefined;
-  }
+  return text === null ? undefined : parseJson(text);
 }
 
 /** The protocol has no place for a system prompt or a schema: both are part of the prompt. */

@@ -1,7 +1,7 @@
 /** What went wrong between Lockstep and a model, in the words of the engine, which alone decides about trying again. */
 import type { Fault, FaultKind } from "../../flow/event.ts";
 import { ended, shownInLine } from "../../flow/text/harmless.ts";
-import { isObject, type Json } from "../../flow/json.ts";
+import { isObject, parseJson, type Json } from "../../flow/json.ts";
 import { connectionTrouble, type Proxy } from "./connection.ts";
 import { KNOWN, type KnownRefusal, type Reason } from "./refusals.ts";
 import { readBody, readValue, reportsError, type ErrorWords } from "./error-text.ts";
@@ -116,16 +116,10 @@ function saidIn({ responseBody, data, type, code, message }: Trouble, tail: stri
 /** An event that reports an error, whatever the provider's package made of it. */
 export function errorEvent(tail: string): Json | null {
   for (const [, data = ""] of [...tail.matchAll(/^data: ?(\{.*"(?:error|detail)".*)$/gm)].toReversed()) {
-    try {
-      const value = JSON.parse(data) as Json;
-      if (
-        (member(value, "error") ?? member(value, "detail") ?? null) !== null &&
-        reportsError(dropEmpty(value))
-      )
-        return value;
-    } catch {
-      // Not whole: what the package says about it is all there is.
-    }
+    // One that is not whole says nothing: what the package says about it is all there is.
+    const value = parseJson(data) ?? null;
+    const said = member(value, "error") ?? member(value, "detail") ?? null;
+    if (said !== null && reportsError(dropEmpty(value))) return value;
   }
   return null;
 }

@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, Message, TurnRequest, TurnResult } from "../../engine/ports.ts";
 import type { Usage } from "../../flow/event.ts";
 import { plainUsage } from "../../flow/figure.ts";
-import type { Json } from "../../flow/json.ts";
+import { parseJson, type Json } from "../../flow/json.ts";
 import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { INTERRUPTED, runOf, withPrinted, type AgentChild } from "../agent-child.ts";
@@ -52,7 +52,7 @@ export function createCommandModel(options: CommandModelOptions): Backend {
     if (stopped === "long") return failed("process", `printed more than ${MOST_PRINTED} bytes`);
     if (program.child.exitCode !== 0) return failed("process", await program.gone);
     try {
-      return { ...toResult(parsed(out), request), by };
+      return { ...toResult(parseJson(out), request), by };
     } catch (error) {
       return failed(
         "process",
@@ -124,24 +124,17 @@ const MOST_PRINTED = 8 * 1024 * 1024;
 const DRAIN_MS = 500;
 
 /** Throws what is wrong with the answer, as the end of a sentence about it. */
-function toResult(value: unknown, request: TurnRequest): TurnResult {
+function toResult(value: Json | undefined, request: TurnRequest): TurnResult {
+  if (value === undefined) throw new Error(" is not one JSON document");
   const { error, ...reply } = readReply(value, KEYS, (what) => new Error(what));
   if (error !== undefined) {
     const message = `The program reports: ${shownInLine(error.message ?? error.kind, 500)}`;
     return giveReply({ error: { ...error, message } }, request);
   }
-  return { ...giveReply(reply, request), usage: toUsage(memberAt(value as Json, "usage")) } as TurnResult;
+  return { ...giveReply(reply, request), usage: toUsage(memberAt(value, "usage")) } as TurnResult;
 }
 
 const KEYS = ["text", "output", "calls", "error", "usage"];
-
-function parsed(out: string): unknown {
-  try {
-    return JSON.parse(out) as unknown;
-  } catch {
-    throw new Error(" is not one JSON document");
-  }
-}
 
 function toUsage(usage: Json | undefined): Usage {
   const cost = memberAt(usage, "costUsd") ?? null;

@@ -74,6 +74,10 @@ export function isInside(root: string, path: string): boolean {
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
+export function isInsideAny(roots: readonly string[], path: string): boolean {
+  return roots.some((root) => isInside(root, path));
+}
+
 /** The records of runs, at any depth. */
 const RECORDS = ".lockstep";
 const NOT_FOR_READING = ".lockstep holds the records of runs, which tools may not read";

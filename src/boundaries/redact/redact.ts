@@ -2,7 +2,6 @@
  * Takes secrets out of text before it is recorded, shown or sent on: the values we know, in any of the forms they travel
  * in, and whatever has the shape of a key. Most texts hold neither, and those cost one look.
  */
-import { cached } from "../../flow/cached.ts";
 import { isEscaped, needlesFor, SHORTEST, unwritten, type Needles } from "./secret-forms.ts";
 import { hintsAtShape, openBlockIn, shapesIn, type SecretSpan } from "./secret-shapes.ts";
 
@@ -30,7 +29,7 @@ export function createRedactor(known: () => readonly string[]): Redactor {
   /** Keys that hold nothing to hide: answers have the same ones again and again. */
   const clean = new Set<string>();
   const ofKnown = () => (needles === undefined ? (needles = found()) : needles);
-  const found = () => (learned.length === 0 ? needlesOf(known()) : needlesFor([...known(), ...learned]));
+  const found = () => needlesFor([...known(), ...learned]);
 
   const text = (whole: string): string => {
     if (whole.length < SHORTEST) return whole;
@@ -85,9 +84,6 @@ export function createRedactor(known: () => readonly string[]): Redactor {
     learn,
   };
 }
-
-/** Runs that begin together know the same values, and share what looks for them. */
-const needlesOf = cached(needlesFor);
 
 type Members = { readonly [key: string]: unknown };
 

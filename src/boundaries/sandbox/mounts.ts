@@ -6,19 +6,20 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   renameSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
-import { isInside } from "../gate/paths.ts";
+import { isInside, isInsideAny } from "../gate/paths.ts";
 import {
   gitPlaces,
   keyOf,
   nestedIn,
   nestedPlaces,
+  NO_PLACES,
+  realOf,
   unfinishedIn,
   type GitPlaces,
   type Watched,
@@ -36,11 +37,11 @@ export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   // Tools read their settings in the home folder, and git looks for the whole of a repository: below an empty folder
   // they would be missing.
   const homes = [...real(policy.home), ...repositoryAbove(policy.cwd)].filter(
-    (path) => isIn(scratch, path) && !scratch.includes(path),
+    (path) => isInsideAny(scratch, path) && !scratch.includes(path),
   );
   /** Whether a path of the host can be seen inside at all. */
   const isSeen = (path: string, covered: readonly string[]) =>
-    isIn([...roots, ...homes], path) || !isIn(covered, path);
+    isInsideAny([...roots, ...homes], path) || !isInsideAny(covered, path);
   const hidden = [...SERVICES, ...policy.hidden]
     .flatMap((path) => real(path))
     .filter((path) => isSeen(path, scratch));
@@ -48,9 +49,10 @@ export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
   const shielded = policy.shielded
     .flatMap((path) => real(path))
     .flatMap((path) => [path].concat(roots.filter((root) => isInside(path, root))))
-    .filter((path) => isIn([...roots, ...scratch], path));
+    .filter((path) => isInsideAny([...roots, ...scratch], path));
   // Names of hosts are looked up by what may lie where commands see nothing.
-  const names = policy.hosts === "all" ? real("/etc/resolv.conf").filter((path) => isIn(hidden, path)) : [];
+  const names =
+    policy.hosts === "all" ? real("/etc/resolv.conf").filter((path) => isInsideAny(hidden, path)) : [];
   const sockets = boundSockets().filter((path) => isSeen(path, [...scratch, ...hidden]));
   // Where a path has more than one part to play, the last one counts.
   const byPath = new Map<string, Mount["as"]>([
@@ -59,7 +61,7 @@ export function mountsOf(policy: SandboxPolicy): readonly Mount[] {
     ...homes.map((path) => [path, "ro"] as const),
     ...roots.map((path) => [path, "rw"] as const),
     ...waysTo([...shielded, ...hidden], roots)
-      .filter((path) => !isIn([...shielded, ...hidden], path))
+      .filter((path) => !isInsideAny([...shielded, ...hidden], path))
       .map((path) => [path, "rw"] as const),
     ...gitOf(policy).flatMap(({ mounts }) => mounts.map(({ path, as }) => [path, as] as const)),
     ...[...shielded, ...names].map((path) => [path, "ro"] as const),
@@ -192,7 +194,7 @@ function nestedIfKnown(root: string): GitPlaces {
   try {
     return nestedPlaces(root);
   } catch {
-    return { mounts: [], watched: [] };
+    return NO_PLACES;
   }
 }
 
@@ -224,14 +226,7 @@ function boundSockets(): readonly string[] {
 
 /** Where it really is, if it is anywhere. */
 export function real(path: string): readonly string[] {
-  // Most of what is hidden does not exist, and an exception for each would be a good part of what a command costs.
-  if (!existsSync(path)) return [];
-  try {
-    // Most of what is asked for does not exist, and an error each would cost more than all the rest.
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined ? [] : [realpathSync.native(path)];
-  } catch {
-    return []; // it does not exist, or is not ours to see
-  }
+  return [realOf(path)].filter((found) => found !== null);
 }
 
 function isLink(path: Buffer): boolean {
@@ -249,10 +244,6 @@ function isSocket(path: string): boolean {
 
 function isFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-function isIn(folders: readonly string[], path: string): boolean {
-  return folders.some((folder) => isInside(folder, path));
 }
 
 function depth(path: string): number {

@@ -1,7 +1,7 @@
 /** Where a program is that neither a project nor a run can have put there. */
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { isInside } from "../gate/paths.ts";
+import { isInsideAny } from "../gate/paths.ts";
 
 /** A folder of a PATH as it is written, where it really is, and the programs that were found in it. */
 export type Shelf = {
@@ -28,7 +28,7 @@ export function readShelves(PATH: string, names: readonly string[]): readonly Sh
 
 /** The shelves that lie in none of these folders, which are absolute and without links. */
 export function outside(shelves: readonly Shelf[], folders: readonly string[]): readonly Shelf[] {
-  return shelves.filter(({ folder, real }) => !isIn(folders, folder) && !isIn(folders, real));
+  return shelves.filter(({ folder, real }) => !isInsideAny(folders, folder) && !isInsideAny(folders, real));
 }
 
 /** The first program of that name whose file lies in none of these folders either. null: there is none. */
@@ -36,11 +36,7 @@ export function pick(name: string, shelves: readonly Shelf[], folders: readonly 
   const found = outside(shelves, folders).flatMap(({ programs }) =>
     Object.hasOwn(programs, name) ? [programs[name]!] : [],
   );
-  return found.find(({ real }) => !isIn(folders, real) && !isOfPackages(real))?.path ?? null;
-}
-
-function isIn(folders: readonly string[], path: string): boolean {
-  return folders.some((folder) => isInside(folder, path));
+  return found.find(({ real }) => !isInsideAny(folders, real) && !isOfPackages(real))?.path ?? null;
 }
 
 function isOfPackages(path: string): boolean {

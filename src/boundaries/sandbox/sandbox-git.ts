@@ -24,18 +24,18 @@ export type Watched = { readonly path: string; readonly link: string | null; rea
 export function gitPlaces(root: string, above: boolean): GitPlaces {
   const dot = join(root, ".git");
   const found = lstatSync(dot, { throwIfNoEntry: false });
-  if (found === undefined) return above ? placesAbove(root) : NOTHING;
+  if (found === undefined) return above ? placesAbove(root) : NO_PLACES;
   if (found.isDirectory()) return controlFolder(dot);
   if (found.isSymbolicLink()) return behindLink(root, dot);
   const link = worktreeOf(dot);
   const pointer = { path: dot, as: "ro" } as const;
   if (link === null) return { mounts: [pointer], watched: [] };
-  const common = controlFolder(link.common);
   const own = controlFolder(link.admin, ["commondir", "gitdir", "config.worktree"]);
-  return {
-    mounts: [pointer, ...common.mounts, ...own.mounts],
-    watched: [...common.watched, ...own.watched],
-  };
+  return together([{ mounts: [pointer], watched: [] }, controlFolder(link.common), own]);
+}
+
+function together(all: readonly GitPlaces[]): GitPlaces {
+  return { mounts: all.flatMap(({ mounts }) => mounts), watched: all.flatMap(({ watched }) => watched) };
 }
 
 /** A repository inside of another one, by its `.git`: a path may be any bytes. */
@@ -92,13 +92,13 @@ function collectNested(top: string, collected: Collected): void {
 
 /** Commands may work in those that are there, and may not change what git obeys there. */
 export function nestedPlaces(root: string): GitPlaces {
-  const places = nestedIn(root).map(({ dot: bytes, parent }): GitPlaces => {
+  const places = nestedIn(root).map(({ dot: bytes, parent }) => {
     const dot = bytes.toString("utf8");
     if (!Buffer.from(dot).equals(bytes)) throw new Error(`${dot} has a name that is not UTF-8`);
     // Behind a link it is somewhere else, and not ours to open.
-    if (realOf(dirname(dot)) !== dirname(dot)) return NOTHING;
+    if (realOf(dirname(dot)) !== dirname(dot)) return NO_PLACES;
     const found = lstatSync(dot, { throwIfNoEntry: false });
-    if (found === undefined) return NOTHING;
+    if (found === undefined) return NO_PLACES;
     if (found.isDirectory()) return controlFolder(dot);
     const own: GitPlaces = found.isSymbolicLink()
       ? { mounts: [], watched: [{ path: dot, link: readlinkSync(dot) }] }
@@ -106,13 +106,9 @@ export function nestedPlaces(root: string): GitPlaces {
     const target = gitDirOf(dot);
     // The parent's own folder is fixed already.
     if (target === null || !isInside(root, target) || isInside(commonOf(parent), target)) return own;
-    const { mounts, watched } = controlFolder(target);
-    return { mounts: [...own.mounts, ...mounts], watched: [...own.watched, ...watched] };
+    return together([own, controlFolder(target)]);
   });
-  return {
-    mounts: places.flatMap(({ mounts }) => mounts),
-    watched: places.flatMap(({ watched }) => watched),
-  };
+  return together(places);
 }
 
 /** What git left unfinished, and would continue with the programs that are named there. */
@@ -139,8 +135,10 @@ function commonOf(folder: string): string {
   return said === "" ? folder : (realOf(resolve(folder, said)) ?? folder);
 }
 
-function realOf(path: string): string | null {
+/** null: it does not exist, or is not ours to see. */
+export function realOf(path: string): string | null {
   try {
+    // Most of what is asked for does not exist, and an exception for each would be a good part of what a command costs.
     return existsSync(path) ? realpathSync.native(path) : null;
   } catch {
     return null;
@@ -151,7 +149,7 @@ function textIn(path: string): string {
   return readRegular(path)?.toString("utf8") ?? "";
 }
 
-const NOTHING: GitPlaces = { mounts: [], watched: [] };
+export const NO_PLACES: GitPlaces = { mounts: [], watched: [] };
 
 /** What git obeys when it is started outside: programs, settings, and where to look for them. */
 const FIXED = ["config", "config.worktree", "hooks", "info", "commondir", "worktrees"];
@@ -165,14 +163,9 @@ function controlFolder(folder: string, names: readonly string[] = FIXED): GitPla
     fixed(folder, names),
     ...(found ?? []).map((path) => fixed(path, isRepository(path) ? FIXED : [])),
   ];
-  return {
-    mounts: [
-      ...folders.map((path) => ({ path, as: "rw" }) as const),
-      ...places.flatMap(({ mounts }) => mounts),
-      ...(found === null ? [{ path: modules, as: "ro" } as const] : []),
-    ],
-    watched: places.flatMap(({ watched }) => watched),
-  };
+  const open = folders.map((path) => ({ path, as: "rw" }) as const);
+  const closed = found === null ? [{ path: modules, as: "ro" } as const] : [];
+  return together([{ mounts: open, watched: [] }, ...places, { mounts: closed, watched: [] }]);
 }
 
 /** Links are never followed: a command may have made them, and they would open what they lead to. */
@@ -222,20 +215,19 @@ function isRepository(folder: string): boolean {
 function placesAbove(root: string): GitPlaces {
   for (let folder = dirname(root); folder !== dirname(folder); folder = dirname(folder)) {
     if (!existsSync(join(folder, ".git"))) continue;
-    const { mounts, watched } = gitPlaces(folder, false);
-    return { mounts, watched: [...watched, { path: join(root, ".git"), link: null }] };
+    const none = { path: join(root, ".git"), link: null };
+    return together([gitPlaces(folder, false), { mounts: [], watched: [none] }]);
   }
-  return NOTHING;
+  return NO_PLACES;
 }
 
 /** Another repository's folder is not ours to open; one that lies in the project is writable already. */
 function behindLink(root: string, dot: string): GitPlaces {
   const link = { path: dot, link: readlinkSync(dot) };
   const real = existsSync(dot) ? realpathSync.native(dot) : null;
-  if (real === null || !isInside(root, real) || !statSync(real).isDirectory())
-    return { mounts: [], watched: [link] };
-  const { mounts, watched } = controlFolder(real);
-  return { mounts, watched: [link, ...watched] };
+  const own = { mounts: [], watched: [link] };
+  if (real === null || !isInside(root, real) || !statSync(real).isDirectory()) return own;
+  return together([own, controlFolder(real)]);
 }
 
 /**

@@ -1,11 +1,12 @@
 /** `lockstep __complete -- WORD…`: what can stand in the place of the last word. Asked by the shells' completions. */
 import type { Flow } from "../../flow/flow.ts";
-import { openExistingJournal, type Journal } from "../../run/index.ts";
+import type { Journal } from "../../run/index.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { findRun, flowOf, listRuns } from "../../run/records/runs.ts";
 import { loadNamed, parametersOf, toFlags } from "../agent.ts";
 import { parseLine, type Flag, type GivenFlags, type Offer } from "../args.ts";
 import { COMMANDS, everyFlag, GLOBAL_FLAGS, type CliCommand } from "../commands.ts";
+import { withJournal } from "../journal.ts";
 import { shownInLine } from "../text/text.ts";
 
 /** `also`: what the shell adds from the disk. */
@@ -171,7 +172,7 @@ async function models(env: NodeJS.ProcessEnv): Promise<Offered> {
 }
 
 async function runs(place: Place): Promise<readonly Candidate[]> {
-  const recorded = await withJournal(
+  const recorded = await fromJournal(
     place,
     [],
     async (journal) => await listRuns(journal, { limit: MOST_RUNS }),
@@ -190,7 +191,7 @@ async function runs(place: Place): Promise<readonly Candidate[]> {
 async function flowAt(place: Place, name: string): Promise<Flow | null> {
   if (name === "") return null;
   if (place.command?.words[0]?.is === "agent") return (await loadNamed(name, place.around.cwd)).flow;
-  return await withJournal(place, null, async (journal) => {
+  return await fromJournal(place, null, async (journal) => {
     const { id, digest } = await findRun(journal, name);
     return await flowOf(journal, id, digest);
   });
@@ -199,7 +200,7 @@ async function flowAt(place: Place, name: string): Promise<Flow | null> {
 /** The ids of open questions, and where there is only one, what can be answered to it. */
 async function questions(place: Place, run: string): Promise<readonly string[]> {
   const { questionsOf } = await import("../../run/people/answer.ts");
-  return await withJournal(place, [], async (journal) => {
+  return await fromJournal(place, [], async (journal) => {
     const { questions: open } = await questionsOf(journal, run);
     const asked = place.words[1] === undefined ? open : open.filter(({ id }) => id === place.words[1]);
     const choices = asked.length === 1 ? asked[0]!.choices : [];
@@ -207,17 +208,11 @@ async function questions(place: Place, run: string): Promise<readonly string[]> 
   });
 }
 
-async function withJournal<T>(
-  { around, stateDir }: Place,
+async function fromJournal<T>(
+  { around: { cwd, env }, stateDir }: Place,
   none: T,
   use: (journal: Journal) => Promise<T>,
 ): Promise<T> {
-  const project = findProject(around.cwd, stateDir);
-  const journal = await openExistingJournal(project.stateDir, { now: Date.now }, { env: around.env });
-  if (journal === null) return none;
-  try {
-    return await use(journal);
-  } finally {
-    await journal.close();
-  }
+  const read = async (journal: Journal | null) => (journal === null ? none : await use(journal));
+  return await withJournal({ cwd, stateDir, host: { env } }, read);
 }

@@ -1,7 +1,8 @@
 /** `lockstep explain NAME [STEP]`: what holds, and where it was said. */
 import { budgetLine } from "../../tell/budget.ts";
 import { outlineOf, type Outline } from "../../tell/outline.ts";
-import { explainAgent, explainStep, type AgentExplained } from "../../run/records/explain.ts";
+import type { AgentExplained } from "../../tell/explain.ts";
+import { explainAgent, explainStep } from "../../run/explain.ts";
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";

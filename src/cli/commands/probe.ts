@@ -45,7 +45,7 @@ function printGroup({ screen, typed }: CallOf<"probe">, { title, probes }: Probe
 function tryFlags(): Probe {
   const limit = "flags for safety, limits, locations and output belong to you";
   const flags = builtIn();
-  const reserved = flags.filter((flag) => flag.reserved === true && flag.takes !== undefined);
+  const reserved = flags.filter((flag) => flag.yields === undefined && flag.takes !== undefined);
   const declared = flags.map(({ name }) => ({ name, takes: "TEXT", help: "" }));
   const taken = [
     "sandbox",

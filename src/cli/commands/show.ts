@@ -1,15 +1,16 @@
-/** `lockstep show RUN` */
+/** `lockstep show RUN`; with `--follow`, as it happens. */
 import type { Entry, Sight } from "../../flow/event.ts";
-import { findRun, RunnerError, show, type Journal, type Shown } from "../../run/index.ts";
+import { findRun, followRun, RunnerError, show, type Journal, type Shown } from "../../run/index.ts";
 import type { CallOf } from "../commands.ts";
 import { resumeCommand } from "../conduct.ts";
 import { UsageError } from "../args.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { toFailure } from "../../run/result.ts";
+import { toFailure } from "../../tell/result.ts";
 import { slicesOf } from "../../run/records/runs.ts";
 import { eventWords } from "../../tell/event-words.ts";
+import { systemClock } from "../../run/world/clock.ts";
 import { withRecord } from "../journal.ts";
-import { failedLine, ledLine, wordsLine } from "../text/progress.ts";
+import { failedLine, ledLine, statusLine, wordsLine } from "../text/progress.ts";
 import { renderReport, resultText } from "../text/report.ts";
 import { duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
 
@@ -20,7 +21,7 @@ export async function showRun(call: CallOf<"show">): Promise<number> {
     throw new UsageError("--json and --events cannot be used together: both write to stdout.");
   return await withRecord(call, ref, async (journal) => {
     const row = await findRun(journal, ref);
-    if (call.flags.follow) return await (await import("./follow.ts")).followShown(call, journal, row.id);
+    if (call.flags.follow) return await followShown(call, journal, row.id);
     if (call.flags.events) {
       for await (const slice of slicesOf(journal, row.id))
         for (const entry of slice) screen.emit(jsonLine(entry));
@@ -48,6 +49,24 @@ export async function showRun(call: CallOf<"show">): Promise<number> {
     screen.print([...lines, report, ...stepTable(result, screen.out)].join("\n"));
     return code;
   });
+}
+
+/** What another process does with the run, as it happens. */
+async function followShown(call: CallOf<"show">, journal: Journal, run: string): Promise<number> {
+  const { screen } = call;
+  if (call.flags.audit) throw new UsageError("--audit shows a whole run and cannot be followed.");
+  const signal = call.host.interruption();
+  for await (const { entry, state } of followRun(journal, run, systemClock, signal)) {
+    if (call.flags.events) screen.emit(jsonLine(entry));
+    else if (!call.flags.json) for (const line of visitLines(entry, screen.out)) screen.print(line);
+    screen.status(state.verdict === null ? statusLine(state, Date.now() - entry.at) : null);
+  }
+  screen.status(null);
+  if (call.flags.events) return 0;
+  const result = await show(journal, run);
+  if (call.flags.json) screen.document(result);
+  else screen.print(renderReport(result, resumeCommand(call, result), screen.out, call.typed));
+  return 0;
 }
 
 /** Of a long run so many are printed at once. */
@@ -89,7 +108,7 @@ function stepTable({ steps }: Shown, paint: Paint): readonly string[] {
 }
 
 /** How a visit was settled, if this entry settled one, and what else is worth knowing afterwards. */
-export function visitLines({ event, led, underWay }: Entry, paint: Paint): readonly string[] {
+function visitLines({ event, led, underWay }: Entry, paint: Paint): readonly string[] {
   if (eventWords(event)?.lasting) return wordsLine(event, paint, false);
   const failed = event.type === "step.checked" ? event.results.find((other) => !other.ok) : undefined;
   if (led === undefined)
@@ -102,7 +121,7 @@ export function visitLines({ event, led, underWay }: Entry, paint: Paint): reado
 
 /** The run in the words of the life of its stages. */
 async function tellAudit({ screen, flags }: CallOf<"show">, journal: Journal, run: string): Promise<number> {
-  const { auditRun } = await import("../../run/records/audit-record.ts");
+  const { auditRun } = await import("../../run/records/reports.ts");
   const records = await auditRun(journal, run);
   if (flags.json) screen.document({ v: 1, run, audit: records });
   else {

@@ -1,6 +1,6 @@
 /** A flow as a graph for Graphviz. */
 import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
-import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf } from "./graph-words.ts";
+import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf, worstOf } from "./graph-words.ts";
 import { shownInLine } from "../text/text.ts";
 
 export function renderDot({ agent, nodes, edges }: Outline): string {
@@ -32,11 +32,12 @@ export function renderDot({ agent, nodes, edges }: Outline): string {
   ].join("\n");
 }
 
-function looksOf({ kind, findings, isReached }: OutlineNode): string {
-  const worst = findings.some(({ severity }) => severity === "error") ? "#cc0000" : "#b07000";
+function looksOf(node: OutlineNode): string {
+  const { kind, isReached } = node;
+  const worst = worstOf(node);
   return [
     ...(kind === "verify" ? ["shape=hexagon"] : kind === "close" ? ["shape=box, peripheries=2"] : []),
-    ...(findings.length === 0 ? [] : [`color="${worst}", penwidth=2`]),
+    ...(worst === null ? [] : [`color="${worst === "error" ? "#cc0000" : "#b07000"}", penwidth=2`]),
     ...(isReached ? [] : ["style=dotted"]),
   ]
     .map((look) => `, ${look}`)

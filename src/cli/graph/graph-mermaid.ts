@@ -1,6 +1,6 @@
 /** A flow as a Mermaid flowchart. */
 import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
-import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf } from "./graph-words.ts";
+import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf, worstOf } from "./graph-words.ts";
 
 export function renderMermaid({ nodes, edges }: Outline): string {
   const ways = waysOf(edges);
@@ -42,9 +42,8 @@ function shapeOf(to: Target): string {
   return to.kind === "end" ? `((${text}))` : `[${text}]`;
 }
 
-function classesOf({ findings, isReached }: OutlineNode): readonly string[] {
-  const worst = findings.some(({ severity }) => severity === "error") ? "error" : "warning";
-  return [...(findings.length === 0 ? [] : [worst]), ...(isReached ? [] : ["apart"])];
+function classesOf(node: OutlineNode): readonly string[] {
+  return [worstOf(node), node.isReached ? null : "apart"].filter((name) => name !== null);
 }
 
 /** Whatever could mean something to Mermaid or to HTML is written as its number. */

@@ -9,6 +9,7 @@ import {
   targetText,
   wayLines,
   waysOf,
+  worstOf,
   type Way,
 } from "./graph-words.ts";
 import { shown, widthOf } from "../text/text.ts";
@@ -135,16 +136,10 @@ function drawBox(box: Box, { x, y }: Point): string {
     return `<g>${frame(name, height / 2)}${words(() => (to.kind === "end" ? "light" : "")).join("")}</g>`;
   }
   const { node, loops } = of;
-  const worst = node.findings.some(({ severity }) => severity === "error") ? "error" : "warning";
-  const name = [
-    "box",
-    node.kind,
-    ...(node.findings.length === 0 ? [] : [worst]),
-    ...(node.isReached ? [] : ["apart"]),
-  ];
+  const name = ["box", node.kind, worstOf(node), node.isReached ? null : "apart"];
   return [
     `<g><title>${escape([node.id, node.name, ...node.findings.map(({ code, message }) => `${code}: ${message}`)].join("\n"))}</title>`,
-    frame(name.join(" "), node.kind === "close" ? 18 : 5),
+    frame(name.filter((one) => one !== null).join(" "), node.kind === "close" ? 18 : 5),
     ...words((line, at) => {
       if (at === 0) return "id";
       if (line.startsWith("✗")) return "bad";

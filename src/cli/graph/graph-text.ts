@@ -1,6 +1,14 @@
 /** A flow drawn in the terminal: a box for each step, and beside the boxes a line for each step that others lead to. */
 import type { Edge, OutlineNode, Outline } from "../../tell/outline.ts";
-import { conditionText, KIND_WORDS, labelText, leadsToItself, markText, targetText } from "./graph-words.ts";
+import {
+  conditionText,
+  kindText,
+  labelText,
+  leadsToItself,
+  markText,
+  targetText,
+  worstOf,
+} from "./graph-words.ts";
 import { count, fit, shownInLine, widthOf, type Paint } from "../text/text.ts";
 
 export function renderText(outline: Outline, width: number, paint: Paint): string {
@@ -51,7 +59,7 @@ function framed(line: Row, inner: number): Row {
 
 function boxLines(node: OutlineNode, edges: readonly Edge[]): readonly Row[] {
   const style: Row["style"] = node.isReached ? null : "dim";
-  const markStyle: Row["style"] = node.findings.some(isError) ? "red" : "yellow";
+  const markStyle: Row["style"] = worstOf(node) === "error" ? "red" : "yellow";
   const own = edges.filter((edge) => !edge.isTacit);
   const wide = Math.max(0, ...own.map((edge) => widthOf(labelText(edge))));
   const marks = markText(node);
@@ -71,9 +79,7 @@ function boxLines(node: OutlineNode, edges: readonly Edge[]): readonly Row[] {
 }
 
 function titleOf(node: OutlineNode): string {
-  const about = node.aside === null ? "" : ` about ${shownInLine(node.aside, 40)}`;
-  const by = node.by === "command" ? ", a command" : "";
-  return `${node.isEntry ? "▶ " : ""}${shownInLine(node.id, 60)} (${KIND_WORDS[node.kind]}${about}${by}, routed by ${node.routedBy})`;
+  return `${node.isEntry ? "▶ " : ""}${shownInLine(node.id, 60)} (${kindText(node)})`;
 }
 
 function edgeRow(edge: Edge, wide: number, style: Row["style"]): Row {
@@ -89,10 +95,6 @@ function edgeRow(edge: Edge, wide: number, style: Row["style"]): Row {
     style: kind === "back" ? "yellow" : to.kind === "missing" ? "red" : style,
     ...(to.kind === "step" && !isOwn ? { leaves: to.step } : {}),
   };
-}
-
-function isError({ severity }: { readonly severity: string }): boolean {
-  return severity === "error";
 }
 
 /** A line beside the boxes for every step that some other step leads to; null: there is no room left for it. */

@@ -66,14 +66,24 @@ export function wayLines({ edges }: Way): readonly string[] {
   });
 }
 
+/** `verification about a1, a command, routed by gate` */
+export function kindText({ kind, aside, by, routedBy }: OutlineNode): string {
+  const about = aside === null ? "" : ` about ${shownInLine(aside, 40)}`;
+  return `${KIND_WORDS[kind]}${about}${by === "command" ? ", a command" : ""}, routed by ${routedBy}`;
+}
+
+/** The severity of its worst finding; null: it has none. */
+export function worstOf({ findings }: OutlineNode): "error" | "warning" | null {
+  if (findings.length === 0) return null;
+  return findings.some(({ severity }) => severity === "error") ? "error" : "warning";
+}
+
 /** The lines in a step's box. */
 export function nodeLines(node: OutlineNode): readonly string[] {
-  const about = node.aside === null ? "" : ` about ${shownInLine(node.aside, 40)}`;
-  const by = node.by === "command" ? ", a command" : "";
   return [
     shownInLine(node.id, 60),
     ...(node.name === node.id ? [] : [shownInLine(node.name, 60)]),
-    `${KIND_WORDS[node.kind]}${about}${by}, routed by ${node.routedBy}`,
+    kindText(node),
     ...(node.checks.length === 0
       ? []
       : [`checks: ${node.checks.map((name) => shownInLine(name, 40)).join(", ")}`]),

@@ -1,6 +1,6 @@
 /** What holds for one step, and where it was said, as a person reads it. */
 import type { Check, Guard, SuccessRule } from "../../flow/flow.ts";
-import type { StageExplained, StepExplained } from "../../run/records/explain.ts";
+import type { StageExplained, StepExplained } from "../../tell/explain-step.ts";
 import { conditionText, KIND_WORDS, targetText } from "../graph/graph-words.ts";
 import {
   dimmed,

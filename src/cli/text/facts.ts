@@ -1,7 +1,8 @@
 /** Rows of facts about an agent or a step, each with where it was said. */
 import type { Json } from "../../flow/json.ts";
 import type { ValueOrigin } from "../../load/index.ts";
-import type { AgentExplained, StepExplained } from "../../run/records/explain.ts";
+import type { AgentExplained } from "../../tell/explain.ts";
+import type { StepExplained } from "../../tell/explain-step.ts";
 import { shownInLine, table, type Paint } from "./text.ts";
 
 export type Fact = readonly [name: string, text: string];

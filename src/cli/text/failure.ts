@@ -2,7 +2,7 @@
 import { EXIT, exitCode } from "../../flow/verdict.ts";
 import type { Problem } from "../../flow/problem.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
-import { toFailure } from "../../run/result.ts";
+import { toFailure } from "../../tell/result.ts";
 import { UsageError } from "../args.ts";
 import type { CallUnderWay } from "../call.ts";
 import type { CliCommand } from "../commands.ts";

@@ -3,6 +3,7 @@ import { shownInLine } from "../../flow/text/harmless.ts";
 import type { IssueChange } from "./issue.ts";
 import type { FailureKind, GithubClient, NewIssue, GithubOutcome } from "../github/github.ts";
 import { quietText, type Own } from "../github/github-outgoing.ts";
+import { mapList } from "../github/github-read.ts";
 import { applied, failedEffect, type Act, type Done } from "./ledger.ts";
 
 export type OnGitHub = {
@@ -77,7 +78,7 @@ export function commentAct(kind: string, on: OnGitHub, issue: number, body: stri
         `issue #${issue} has so many comments that they were not all read, and the comment may be among them: look at the issue.`,
       ),
     async (github) =>
-      described(
+      mapList(
         await github.createComment(issue, signed(quiet(body, on, github), on.mark)),
         ({ url }) => `commented on issue #${issue}: ${url}`,
       ),
@@ -105,7 +106,7 @@ export function issueAct(on: OnGitHub, issue: NewIssue): Act {
       const title = quiet(issue.title, on, github);
       const body = signed(quiet(issue.body, on, github), on.mark);
       const made = await github.createIssue({ ...issue, title, body });
-      return described(made, ({ number, url }) => `opened issue #${number}: ${url}`);
+      return mapList(made, ({ number, url }) => `opened issue #${number}: ${url}`);
     },
     (github) => github.newestNumber(),
   );
@@ -119,10 +120,9 @@ export function changeAct(on: OnGitHub, { issue, kind, detail, isMade, is, make 
     `issue #${issue}`,
     detail,
     async (github) => {
-      const seen = await github.issue(issue);
-      return seen.ok ? { ok: true, value: isMade(seen.value) ? { detail: is } : null } : seen;
+      return mapList(await github.issue(issue), (seen) => (isMade(seen) ? { detail: is } : null));
     },
-    async (github) => described(await make(github), () => is),
+    async (github) => mapList(await make(github), () => is),
   );
   return kind === "close" ? { ...changing, last: true } : changing;
 }
@@ -151,8 +151,4 @@ function look<T extends { readonly url: string }>(
   if (found === undefined && listed.value.more && unread !== null)
     return { ok: false, kind: "conflict", why: unread };
   return { ok: true, value: found === undefined ? null : { detail: `it is there: ${found.url}` } };
-}
-
-function described<T>(done: GithubOutcome<T>, words: (value: T) => string): GithubOutcome<string> {
-  return done.ok ? { ok: true, value: words(done.value) } : done;
 }

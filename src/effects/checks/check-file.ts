@@ -1,10 +1,11 @@
 /** A check that something is where it belongs: below the working directory, also when links are followed. */
 import { lstatSync, realpathSync } from "node:fs";
-import { isAbsolute, relative, resolve, sep } from "node:path";
+import { resolve } from "node:path";
 import type { CheckResult } from "../../flow/event.ts";
 import type { FailureParams } from "../../flow/failure.ts";
 import type { Check } from "../../flow/flow.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
+import { isWithinFolder } from "../grounded.ts";
 import { oneLine } from "../process/output.ts";
 
 export function judgeFile(
@@ -30,9 +31,8 @@ type Fault = { readonly why: string; readonly isForbidden?: true };
 function findFault(cwd: string, path: string): Fault | null {
   try {
     const root = realpathSync.native(cwd);
-    const way = relative(root, realpathSync.native(resolve(root, path)));
-    const leadsOut = way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way);
-    return leadsOut ? { why: "leads out of the working directory" } : null;
+    const isInside = isWithinFolder(root, realpathSync.native(resolve(root, path)));
+    return isInside ? null : { why: "leads out of the working directory" };
   } catch (error) {
     const { code = "an unknown fault" } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return { why: "is not there" };

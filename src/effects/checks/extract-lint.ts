@@ -1,6 +1,6 @@
 /** What linters object to, as eslint (stylish, unix, compact), oxlint, biome, Deno and clippy print it. */
 import type { CommandOutput, OutputPath } from "../process/output.ts";
-import { firstFound, firstMatch, linesOf, untilNext, withoutScheme } from "../process/output.ts";
+import { firstFound, firstMatch, linesOf, partsIn, untilNext, withoutScheme } from "../process/output.ts";
 
 export type LintFault = {
   readonly rule: string;
@@ -17,13 +17,7 @@ export function lintErrors({ stdout, stderr }: CommandOutput): readonly LintFaul
 
 const WAYS: readonly OutputPath<LintFault>[] = [stylish, unix, compact, boxed, biome, arrows];
 
-type Parts = {
-  readonly rule: string | undefined;
-  readonly message: string | undefined;
-  readonly file: string | undefined;
-  readonly line: string | undefined;
-  readonly column: string | undefined;
-};
+type Parts = { readonly [part in keyof LintFault]?: string | undefined };
 
 /** Code that cannot even be parsed breaks no rule; its rule is "unknown". */
 function fault({ rule = "unknown", message = "", file = "unknown", line = "0", column }: Parts): LintFault {
@@ -50,11 +44,10 @@ function stylish(lines: readonly string[]): readonly LintFault[] {
 
 /** eslint and oxlint: `a.js:1:5: message [Error/rule]`. */
 function unix(lines: readonly string[]): readonly LintFault[] {
-  return lines.flatMap((text) => {
-    const [, file, line, column, message, rule] =
-      /^(.+?):(\d+):(\d+): (.*) \[(?:Error|Warning)(?:\/(.+))?\]$/.exec(text) ?? [];
-    return file === undefined ? [] : [fault({ rule, message, file, line, column })];
-  });
+  return partsIn(
+    lines,
+    /^(?<file>.+?):(?<line>\d+):(?<column>\d+): (?<message>.*) \[(?:Error|Warning)(?:\/(?<rule>.+))?\]$/,
+  ).map(fault);
 }
 
 /** eslint: `a.js: line 1, col 5, Error - message (rule)`; Deno leaves the word out. */
@@ -114,5 +107,5 @@ function rustLint(lines: readonly string[]): string | undefined {
 function unparsable(file: string, lines: readonly string[], start: number): LintFault {
   const after = untilNext(lines, start, /^\S/);
   const [, line, column] = firstMatch(after, /^\s*at .+:(\d+):(\d+)$/) ?? [];
-  return fault({ rule: undefined, message: after[0], file, line, column });
+  return fault({ message: after[0], file, line, column });
 }

@@ -82,30 +82,33 @@ function ofGit(output: CommandOutput): Meaning | null {
 
 function ofMerge(output: CommandOutput): Meaning | null {
   const status = mergeStatus(output);
-  const [kind = ""] = status.split(":");
-  const advice = MERGE_ADVICE.get(kind);
-  if (advice === undefined) return null;
-  const [rootCause, suggestedAction] = advice;
-  return {
-    summary: `merge: ${status}`,
-    severity: "error",
-    relatedFiles: conflictPaths(output),
-    rootCause,
-    suggestedAction,
-  };
+  const advice = adviceOn(status, MERGE_ADVICE);
+  return (
+    advice && {
+      summary: `merge: ${status}`,
+      severity: "error",
+      relatedFiles: conflictPaths(output),
+      ...advice,
+    }
+  );
 }
 
-const MERGE_ADVICE: ReadonlyMap<string, readonly [cause: string, action: string]> = new Map([
+type Advice = readonly (readonly [status: RegExp, cause: string, action: string])[];
+
+const MERGE_ADVICE: Advice = [
   [
-    "conflict",
-    [
-      "Both sides of the merge changed the same lines.",
-      "Resolve the conflicts, `git add` the files, then commit.",
-    ],
+    /^conflict(?::|$)/,
+    "Both sides of the merge changed the same lines.",
+    "Resolve the conflicts, `git add` the files, then commit.",
   ],
-  ["blocked", ["The merge would overwrite uncommitted changes.", "Commit them, then merge again."]],
-  ["merging", ["The merge is resolved, but not committed.", "Commit the merge."]],
-]);
+  [/^blocked(?::|$)/, "The merge would overwrite uncommitted changes.", "Commit them, then merge again."],
+  [/^merging(?::|$)/, "The merge is resolved, but not committed.", "Commit the merge."],
+];
+
+function adviceOn(status: string, all: Advice) {
+  const [, rootCause, suggestedAction] = all.find(([pattern]) => pattern.test(status)) ?? [];
+  return rootCause === undefined || suggestedAction === undefined ? null : { rootCause, suggestedAction };
+}
 
 function ofTree(output: CommandOutput): Meaning | null {
   const entries = statusEntries(output);
@@ -127,13 +130,11 @@ function ofTree(output: CommandOutput): Meaning | null {
 
 function ofRemote(output: CommandOutput): Meaning | null {
   const status = remoteStatus(output);
-  const advice = REMOTE_ADVICE.find(([pattern]) => pattern.test(status));
-  if (advice === undefined) return null;
-  const [, rootCause, suggestedAction] = advice;
-  return { summary: `branch: ${status}`, severity: "warning", relatedFiles: [], rootCause, suggestedAction };
+  const advice = adviceOn(status, REMOTE_ADVICE);
+  return advice && { summary: `branch: ${status}`, severity: "warning", relatedFiles: [], ...advice };
 }
 
-const REMOTE_ADVICE: readonly (readonly [status: RegExp, cause: string, action: string])[] = [
+const REMOTE_ADVICE: Advice = [
   [
     /behind|rejected/,
     "The upstream has commits that this branch lacks.",

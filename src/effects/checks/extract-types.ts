@@ -1,6 +1,6 @@
 /** Where code does not compile, as tsc, Deno, rustc, go and compilers of the `file:line: error:` kind print it. */
 import type { CommandOutput, OutputPath } from "../process/output.ts";
-import { firstFound, firstMatch, linesOf, untilNext, withoutScheme } from "../process/output.ts";
+import { firstFound, firstMatch, linesOf, partsIn, untilNext, withoutScheme } from "../process/output.ts";
 
 export type TypeFault = {
   readonly file: string;
@@ -26,13 +26,7 @@ const WAYS: readonly OutputPath<TypeFault>[] = [
   bareErrors,
 ];
 
-type Parts = {
-  readonly file?: string | undefined;
-  readonly line?: string | undefined;
-  readonly column?: string | undefined;
-  readonly code?: string | undefined;
-  readonly message?: string | undefined;
-};
+type Parts = { readonly [part in keyof TypeFault]?: string | undefined };
 
 function fault({ file = "unknown", line = "0", column, code, message = "" }: Parts): TypeFault {
   return {
@@ -97,24 +91,20 @@ function goErrors(lines: readonly string[]): readonly TypeFault[] {
 
 /** `a.rs:3:9: error[E0308]: …` and `a.py:3: error: …`. */
 function placedErrors(lines: readonly string[]): readonly TypeFault[] {
-  return lines.flatMap((line) => {
-    const [, file, row, column, code, message] =
-      /^(\S.*?):(\d+):(?:(\d+):)? error(?:\[(\w+)\])?: (.*)$/.exec(line) ?? [];
-    return file === undefined ? [] : [fault({ file, line: row, column, code, message })];
-  });
+  return partsIn(
+    lines,
+    /^(?<file>\S.*?):(?<line>\d+):(?:(?<column>\d+):)? error(?:\[(?<code>\w+)\])?: (?<message>.*)$/,
+  ).map(fault);
 }
 
 function loosePlaces(lines: readonly string[]): readonly TypeFault[] {
-  return lines.flatMap((line) => {
-    const [, file, row, column, message = ""] =
-      /^\s*(\S+\.[cm]?[jt]sx?):(\d+)(?::(\d+))?:? (.*)$/.exec(line) ?? [];
-    return file !== undefined && /error/i.test(message) ? [fault({ file, line: row, column, message })] : [];
-  });
+  const found = partsIn(
+    lines,
+    /^\s*(?<file>\S+\.[cm]?[jt]sx?):(?<line>\d+)(?::(?<column>\d+))?:? (?<message>.*)$/,
+  );
+  return found.filter(({ message = "" }) => /error/i.test(message)).map(fault);
 }
 
 function bareErrors(lines: readonly string[]): readonly TypeFault[] {
-  return lines.flatMap((line) => {
-    const message = /^\s*(?:error|[A-Za-z]*Error): (.*)$/.exec(line)?.[1];
-    return message === undefined ? [] : [fault({ message })];
-  });
+  return partsIn(lines, /^\s*(?:error|[A-Za-z]*Error): (?<message>.*)$/).map(fault);
 }

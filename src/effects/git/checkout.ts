@@ -11,7 +11,7 @@ import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../../flow/json.ts";
 import { CHECKOUT_MS, waitForGit, type Git } from "./git.ts";
-import { branchOf, changesOf, tipOf } from "./git-queries.ts";
+import { branchOf, changesOf, rawChanges, tipOf, type FileVersion, type RawChange } from "./git-queries.ts";
 import { findGitPlace, pointerIn } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLocked, isLockedBy, lockedWhy, putIndex } from "./index-lock.ts";
 import { putFile } from "./put-file.ts";
@@ -165,9 +165,8 @@ type Ends = { readonly from: string; readonly to: string };
 /** Sets every file that is different between the commits to what it was before. Gives why it cannot; null: it did. */
 async function undo(git: Git, place: string, index: string, { from, to }: Ends): Promise<string | null> {
   const unknown = `git cannot tell what is half updated in ${place}`;
-  const listed = await git(place, ["diff-tree", "-r", "-z", "--no-renames", "--raw", from, to, "--"]);
-  if (!listed.ok) return unknown;
-  const changes = parseRaw(listed.out);
+  const changes = await rawChanges(git, place, from, to);
+  if (changes === null) return unknown;
   if (changes.length === 0) return null;
   // Small indexes of those files alone: the real one stays as it is.
   const files = { from: `${index}-from`, to: `${index}-to` };
@@ -206,20 +205,7 @@ async function undo(git: Git, place: string, index: string, { from, to }: Ends):
   }
 }
 
-/** A file as a commit has it; `mode` is all zeros where it has none. */
-type Version = { readonly mode: string; readonly blob: string };
-type Change = { readonly path: string; readonly before: Version; readonly after: Version };
-
-function parseRaw(out: string): readonly Change[] {
-  const parts = out.split("\0");
-  return Array.from({ length: Math.floor(parts.length / 2) }, (_, at) => {
-    const [fact = "", path = ""] = parts.slice(at * 2, at * 2 + 2);
-    const [old = "", young = "", blob = "", next = ""] = fact.replace(/^:/, "").split(" ");
-    return { path, before: { mode: old, blob }, after: { mode: young, blob: next } };
-  });
-}
-
-function isNone({ mode }: Version): boolean {
+function isNone({ mode }: FileVersion): boolean {
   return /^0+$/.test(mode);
 }
 
@@ -228,7 +214,7 @@ async function differing(
   git: Git,
   place: string,
   index: string,
-  versions: readonly (Version & { readonly path: string })[],
+  versions: readonly (FileVersion & { readonly path: string })[],
 ): Promise<ReadonlySet<string> | null> {
   for (const suffix of ["", ".lock"]) rmSync(`${index}${suffix}`, { force: true });
   const there = versions.filter((version) => !isNone(version));
@@ -256,7 +242,7 @@ type Seen = Ends & {
 };
 
 /** Whether a file can only be what our git made of it: as one of the commits has it, missing, or cut off. */
-async function isOurs(git: Git, place: string, change: Change, seen: Seen): Promise<boolean> {
+async function isOurs(git: Git, place: string, change: RawChange, seen: Seen): Promise<boolean> {
   const { path, before, after } = change;
   const { old, young, known, from, to } = seen;
   const link = linkAbove(place, path);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { isControlPath } from "../../flow/machine/control.ts";
 import type { Worktree } from "../../flow/event.ts";
 import type { Git } from "./git.ts";
-import { listBranches } from "./git-queries.ts";
+import { listBranches, rawChanges, type FileVersion } from "./git-queries.ts";
 import { isOwnTree, LINK } from "./submodules.ts";
 import { namedPaths, quoted } from "./words.ts";
 
@@ -26,19 +26,15 @@ export async function heldChanges(
   from: string,
   to: string,
 ): Promise<HeldChanges | null> {
-  // Plumbing: no setting of a repository has a say, and no other program is asked about differences.
-  const answer = await git(home, ["diff-tree", "-r", "-z", "--no-renames", "--raw", from, to, "--"]);
-  if (!answer.ok) return null;
-  const parts = answer.out.split("\0");
-  const [files, submodules]: [string[], Moved[]] = [[], []];
-  for (let at = 0; at + 1 < parts.length; at += 2) {
-    const [fact = "", path = ""] = parts.slice(at, at + 2);
-    const [before = "", after = "", old = "", young = ""] = fact.replace(/^:/, "").split(" ");
-    if (isControlPath(path)) files.push(path);
-    if (before === LINK || after === LINK)
-      submodules.push({ path, from: before === LINK ? old : null, to: after === LINK ? young : null });
-  }
-  return { files, submodules };
+  const changes = await rawChanges(git, home, from, to);
+  if (changes === null) return null;
+  const commitOf = ({ mode, blob }: FileVersion) => (mode === LINK ? blob : null);
+  return {
+    files: changes.map(({ path }) => path).filter(isControlPath),
+    submodules: changes
+      .map(({ path, before, after }) => ({ path, from: commitOf(before), to: commitOf(after) }))
+      .filter((one) => one.from !== null || one.to !== null),
+  };
 }
 
 /** The same for what a branch has and its base has not. */

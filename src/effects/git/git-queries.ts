@@ -107,6 +107,28 @@ export async function treesOf(git: Git, cwd: string): Promise<readonly ListedWor
   });
 }
 
+/** A file that is different between two commits or trees; `mode` is all zeros where one has none. */
+export type RawChange = { readonly path: string; readonly before: FileVersion; readonly after: FileVersion };
+export type FileVersion = { readonly mode: string; readonly blob: string };
+
+/** null: git cannot tell. */
+export async function rawChanges(
+  git: Git,
+  cwd: string,
+  from: string,
+  to: string,
+): Promise<readonly RawChange[] | null> {
+  // Plumbing: no setting of a repository has a say, and no other program is asked about differences.
+  const answer = await git(cwd, ["diff-tree", "-r", "-z", "--no-renames", "--raw", from, to, "--"]);
+  if (!answer.ok) return null;
+  const parts = answer.out.split("\0");
+  return Array.from({ length: Math.floor(parts.length / 2) }, (_, index) => {
+    const [fact = "", path = ""] = parts.slice(index * 2);
+    const [old = "", young = "", blob = "", next = ""] = fact.replace(/^:/, "").split(" ");
+    return { path, before: { mode: old, blob }, after: { mode: young, blob: next } };
+  });
+}
+
 export type GitChange = {
   /** From the top of the working tree; a repository inside of it ends with a slash. */
   readonly path: string;

@@ -1,11 +1,12 @@
 /** Where a run pushes to: settled when it begins, and held against what git would push to when it ends. */
 import { createHash } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
-import { isAbsolute, relative, resolve, sep } from "node:path";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Worktree } from "../../flow/event.ts";
 import type { Git } from "./git.ts";
 import { quoted } from "./words.ts";
+import { isWithinFolder } from "../grounded.ts";
 
 /** As git makes them out by all its settings. */
 export async function addressesOf(git: Git, home: string, remote: string): Promise<readonly string[]> {
@@ -26,7 +27,7 @@ export async function troubleWith(git: Git, worktree: Worktree): Promise<string 
   if (pushTo !== undefined && remoteDigest(addresses) !== pushTo)
     return `its address is not the one it had when the run began; ${look}`;
   const inside = addresses.flatMap((address) => localFolder(address, home));
-  if (inside.some((folder) => [home, path].some((place) => isWithin(real(place), real(folder)))))
+  if (inside.some((folder) => [home, path].some((place) => isWithinFolder(real(place), real(folder)))))
     return `its repository lies in the project, and would run its own hooks; ${look}`;
   return null;
 }
@@ -46,9 +47,4 @@ function localFolder(address: string, home: string): readonly string[] {
 
 function real(path: string): string {
   return existsSync(path) ? realpathSync.native(path) : path;
-}
-
-function isWithin(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

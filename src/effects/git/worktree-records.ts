@@ -10,11 +10,12 @@ import {
   rmSync,
 } from "node:fs";
 import { rm } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Worktree } from "../../flow/event.ts";
 import { findGitPlace, pointerIn } from "./git-place.ts";
 import type { Git } from "./git.ts";
 import { putFile } from "./put-file.ts";
+import { isWithinFolder } from "../grounded.ts";
 
 type Tree = Pick<Worktree, "home" | "path">;
 
@@ -188,9 +189,4 @@ function real(path: string): string {
   } catch {
     return dirname(path) === path ? path : join(real(dirname(path)), basename(path));
   }
-}
-
-export function isWithinFolder(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

@@ -7,6 +7,7 @@ import { changesOf, mergedTip, tipOf, type GitChange } from "./git-queries.ts";
 import { findGitPlace } from "./git-place.ts";
 import { filledIn, linksIn, unsavedIn } from "./submodules.ts";
 import { inTurn } from "../process/turn.ts";
+import { isWithinFolder } from "../grounded.ts";
 import { namedPaths, quoted } from "./words.ts";
 import {
   awayOf,
@@ -14,7 +15,6 @@ import {
   isHalfMade,
   isOwnWorktree,
   isSame,
-  isWithinFolder,
   lockOn,
   ownerOf,
   worktreeRecords,

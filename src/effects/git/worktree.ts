@@ -10,6 +10,7 @@ import { CHECKOUT_MS, type Git } from "./git.ts";
 import { tipOf, treesOf } from "./git-queries.ts";
 import { fillSubmodules } from "./submodules.ts";
 import { inTurn } from "../process/turn.ts";
+import { isWithinFolder } from "../grounded.ts";
 import { quoted } from "./words.ts";
 import {
   beginMaking,
@@ -18,7 +19,6 @@ import {
   isHalfMade,
   isOwnWorktree,
   isSame,
-  isWithinFolder,
   making,
   ownerOf,
 } from "./worktree-records.ts";

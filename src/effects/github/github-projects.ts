@@ -2,15 +2,10 @@
 import type { Json } from "../../flow/json.ts";
 import type { GithubOutcome } from "./github-faults.ts";
 import { valueAt, listAt, mapList, numberAt, textField } from "./github-read.ts";
+import type { GithubRepository } from "./github-where.ts";
 import type { Pages, GithubWire } from "./github-wire.ts";
 
-export type GithubProject = {
-  readonly number: number;
-  readonly title: string;
-  readonly description: string;
-  readonly closed: boolean;
-  readonly url: string;
-};
+export type GithubProject = ReturnType<typeof projectOf>;
 
 export type ProjectItem = {
   readonly id: string;
@@ -27,30 +22,19 @@ export type ProjectItem = {
   readonly fields: { readonly [name: string]: string };
 };
 
-export type Projects = {
-  readonly projects: (limit?: number) => Promise<GithubOutcome<Pages<GithubProject>>>;
-  readonly project: (number: number) => Promise<GithubOutcome<GithubProject>>;
-  /** Without those that were put into the archive. */
-  readonly projectItems: (number: number, limit?: number) => Promise<GithubOutcome<Pages<ProjectItem>>>;
-  /** That of an issue of the repository; null: it is not on this project. */
-  readonly projectItem: (number: number, issue: number) => Promise<GithubOutcome<ProjectItem | null>>;
-};
-
-export function createProjects(
-  wire: GithubWire,
-  { owner, repo }: { readonly owner: string; readonly repo: string },
-): Projects {
+export function createProjects(wire: GithubWire, { owner, repo }: Pick<GithubRepository, "owner" | "repo">) {
   return {
     projects: (limit = 30) =>
       follow(limit, projectOf, (first, after) =>
         wire.graph(`projects of ${owner}`, PROJECTS, { owner, first, after }, [...OWNER, "projectsV2"]),
       ),
-    project: async (number) =>
+    project: async (number: number) =>
       mapList(
         await wire.graph(`project ${number}`, PROJECT, { owner, number }, [...OWNER, "projectV2"]),
         projectOf,
       ),
-    projectItems: (number, limit = 100) =>
+    /** Without those that were put into the archive. */
+    projectItems: (number: number, limit = 100) =>
       follow(limit, itemOf, (first, after) =>
         wire.graph(`project ${number}`, ITEMS, { owner, number, first, after }, [
           ...OWNER,
@@ -58,7 +42,8 @@ export function createProjects(
           "items",
         ]),
       ),
-    projectItem: async (number, issue) => {
+    /** That of an issue of the repository; null: it is not on this project. */
+    projectItem: async (number: number, issue: number) => {
       const root = ["repository", "issue", "projectItems"];
       const found = await follow(
         PAGE,
@@ -104,14 +89,14 @@ async function follow<T>(
 const PAGE = 100;
 const MOST_PAGES = 50;
 
-function projectOf(json: Json): GithubProject {
+function projectOf(json: Json) {
   return {
     number: numberAt(json, "number"),
     title: textField(json, "title"),
     description: textField(json, "shortDescription"),
     closed: valueAt(json, "closed") === true,
     url: textField(json, "url"),
-  };
+  } as const;
 }
 
 function itemOf(json: Json): ProjectItem | null {

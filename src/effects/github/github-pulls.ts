@@ -3,28 +3,13 @@ import type { Json, JsonObject } from "../../flow/json.ts";
 import type { GithubOutcome } from "./github-faults.ts";
 import { labelsOf } from "./github-issues.ts";
 import { valueAt, mapList, numberAt, textField } from "./github-read.ts";
+import type { GithubRepository } from "./github-where.ts";
 import type { Pages, GithubWire } from "./github-wire.ts";
 
-export type Pull = {
-  readonly key: string;
-  readonly number: number;
-  readonly title: string;
-  readonly body: string;
-  readonly state: "open" | "closed" | "merged";
-  readonly draft: boolean;
-  readonly author: string;
-  readonly labels: readonly string[];
-  /** The branch with the changes, its newest commit, and the branch they are for. */
-  readonly head: string;
-  readonly headSha: string;
-  readonly base: string;
-  readonly url: string;
-  readonly updatedAt: string;
-};
+export type Pull = ReturnType<typeof pullOf>;
 
 export type PullFilter = {
   readonly state?: "open" | "closed" | "all";
-  readonly base?: string;
   readonly limit?: number;
 };
 
@@ -45,29 +30,14 @@ export type PullCheck = {
   readonly url: string;
 };
 
-export type Pulls = {
-  readonly pull: (number: number) => Promise<GithubOutcome<Pull>>;
-  /** Newest first. */
-  readonly pulls: (filter?: PullFilter) => Promise<GithubOutcome<Pages<Pull>>>;
-  /** Those of a branch of this repository, newest first, whatever became of them. */
-  readonly pullsOf: (head: string, base?: string) => Promise<GithubOutcome<readonly Pull[]>>;
-  readonly diff: (number: number) => Promise<GithubOutcome<string>>;
-  readonly checks: (number: number) => Promise<GithubOutcome<Pages<PullCheck>>>;
-  readonly createPull: (pull: NewPull) => Promise<GithubOutcome<Pull>>;
-};
-
-export function createPulls(
-  wire: GithubWire,
-  { owner, repo }: { readonly owner: string; readonly repo: string },
-): Pulls {
+export function createPulls(wire: GithubWire, { owner, repo }: Pick<GithubRepository, "owner" | "repo">) {
   const about = { owner, repo };
-  const read = async (number: number) => {
-    const params = { ...about, pull_number: number };
-    return mapList(
-      await wire.read({ what: `pull request ${number}`, route: `GET ${PULL}`, with: params }),
-      pullOf,
-    );
-  };
+  const one = (number: number) => ({
+    what: `pull request ${number}`,
+    route: `GET ${PULL}`,
+    with: { ...about, pull_number: number },
+  });
+  const pull = async (number: number) => mapList(await wire.read(one(number)), pullOf);
   const list = (limit: number, filter: JsonObject) =>
     wire.readPages(
       { what: "list of pull requests", route: `GET ${PULLS}`, with: { ...about, ...filter } },
@@ -75,42 +45,40 @@ export function createPulls(
       pullOf,
     );
   return {
-    pull: read,
-    pulls: ({ state = "open", base, limit = 30 } = {}) =>
-      list(limit, { state, ...(base === undefined ? {} : { base }) }),
-    pullsOf: async (head, base) => {
-      const filter = { state: "all", head: `${owner}:${head}`, ...(base === undefined ? {} : { base }) };
-      return mapList(await list(100, filter), ({ items }) => items.filter((pull) => pull.head === head));
+    pull,
+    /** Newest first. */
+    pulls: ({ state = "open", limit = 30 }: PullFilter = {}) => list(limit, { state }),
+    /** Those of a branch of this repository, newest first, whatever became of them. */
+    pullsOf: async (head: string) => {
+      const filter = { state: "all", head: `${owner}:${head}` };
+      return mapList(await list(100, filter), ({ items }) => items.filter((one) => one.head === head));
     },
-    diff: async (number) => {
-      const params = { ...about, pull_number: number };
-      const accept = "application/vnd.github.diff";
-      const question = { what: `pull request ${number}`, route: `GET ${PULL}`, with: params, accept };
-      return mapList(await wire.read(question), (text) => (typeof text === "string" ? text : ""));
-    },
-    checks: async (number) => {
-      const pull = await read(number);
-      if (!pull.ok) return pull;
-      const what = `checks of pull request ${number}`;
-      const params = { ...about, ref: pull.value.headSha };
-      const runs = await wire.readPages(
-        { what, route: `GET ${COMMIT}/check-runs`, with: params },
-        MOST_CHECKS,
-        checkOf,
-        { listIn: "check_runs" },
-      );
+    diff: async (number: number) =>
+      mapList(await wire.read({ ...one(number), accept: "application/vnd.github.diff" }), (text) =>
+        typeof text === "string" ? text : "",
+      ),
+    checks: async (number: number): Promise<GithubOutcome<Pages<PullCheck>>> => {
+      const found = await pull(number);
+      if (!found.ok) return found;
+      const of = (part: string, listIn: string, parse: (json: Json) => PullCheck) =>
+        wire.readPages(
+          {
+            what: `checks of pull request ${number}`,
+            route: `GET ${COMMIT}/${part}`,
+            with: { ...about, ref: found.value.headSha },
+          },
+          MOST_CHECKS,
+          parse,
+          { listIn },
+        );
+      const runs = await of("check-runs", "check_runs", checkOf);
       if (!runs.ok) return runs;
-      const statuses = await wire.readPages(
-        { what, route: `GET ${COMMIT}/status`, with: params },
-        MOST_CHECKS,
-        statusOf,
-        { listIn: "statuses" },
-      );
-      if (!statuses.ok) return statuses;
-      const items = [...runs.value.items, ...statuses.value.items];
-      return { ok: true, value: { items, more: runs.value.more || statuses.value.more } };
+      return mapList(await of("status", "statuses", statusOf), ({ items, more }) => ({
+        items: [...runs.value.items, ...items],
+        more: runs.value.more || more,
+      }));
     },
-    createPull: async ({ title, body, head, base, draft = false }) => {
+    createPull: async ({ title, body, head, base, draft = false }: NewPull) => {
       const params = { ...about, title, body, head, base, draft };
       return mapList(
         await wire.write({ what: "new pull request", route: `POST ${PULLS}`, with: params }),
@@ -125,7 +93,7 @@ const PULL = `${PULLS}/{pull_number}`;
 const COMMIT = "/repos/{owner}/{repo}/commits/{ref}";
 const MOST_CHECKS = 200;
 
-function pullOf(json: Json): Pull {
+function pullOf(json: Json) {
   const number = numberAt(json, "number");
   const isMerged = textField(json, "merged_at") !== "";
   return {
@@ -137,12 +105,13 @@ function pullOf(json: Json): Pull {
     draft: valueAt(json, "draft") === true,
     author: textField(json, "user", "login"),
     labels: labelsOf(valueAt(json, "labels")),
+    /** The branch with the changes, its newest commit, and the branch they are for. */
     head: textField(json, "head", "ref"),
     headSha: textField(json, "head", "sha"),
     base: textField(json, "base", "ref"),
     url: textField(json, "html_url"),
     updatedAt: textField(json, "updated_at"),
-  };
+  } as const;
 }
 
 function checkOf(json: Json): PullCheck {

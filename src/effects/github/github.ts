@@ -1,24 +1,22 @@
 /** GitHub, as plain functions: each is one question or one change, and whatever goes wrong comes back as a value. */
 import type { Clock } from "../../engine/ports.ts";
+import type { Json } from "../../flow/json.ts";
 import type { Programs } from "../../flow/machine/programs.ts";
 import { createGit, type Git } from "../git/git.ts";
 import type { GithubOutcome } from "./github-faults.ts";
-import { createIssues, type Issues } from "./github-issues.ts";
-import { createProjects, type Projects } from "./github-projects.ts";
-import { createPulls, type Pulls } from "./github-pulls.ts";
-import { mapList, textField } from "./github-read.ts";
+import { createIssues } from "./github-issues.ts";
+import { createProjects } from "./github-projects.ts";
+import { createPulls } from "./github-pulls.ts";
 import { findGithubPlace, findToken, type GithubPlace } from "./github-where.ts";
 import { createGithubWire, PATIENCE, type GithubPatience, type GithubWire } from "./github-wire.ts";
 import type { Env, RunProcess } from "../process/process.ts";
 
-export type { GithubFailure, FailureKind, GithubOutcome } from "./github-faults.ts";
-export type { CloseReason, Comment, Issue, IssueFilter, NewIssue } from "./github-issues.ts";
-export { MOST_BODY } from "./github-issues.ts";
+export type { FailureKind, GithubOutcome } from "./github-faults.ts";
+export type { Comment, Issue, NewIssue } from "./github-issues.ts";
 export type { GithubProject, ProjectItem } from "./github-projects.ts";
-export type { PullCheck, NewPull, Pull, PullFilter } from "./github-pulls.ts";
-export type { Pages, GithubPatience } from "./github-wire.ts";
-
+export type { PullCheck, Pull } from "./github-pulls.ts";
 export type { GithubPlace } from "./github-where.ts";
+export type { Pages } from "./github-wire.ts";
 
 /** Only which repository it is: no token is looked for. */
 export async function findRepository(
@@ -27,9 +25,9 @@ export async function findRepository(
   return await findGithubPlace({ ...options, git: createGit(options) });
 }
 
-export type GithubClient = Issues &
-  Pulls &
-  Projects & {
+export type GithubClient = ReturnType<typeof createIssues> &
+  ReturnType<typeof createPulls> &
+  ReturnType<typeof createProjects> & {
     readonly host: string;
     readonly owner: string;
     readonly repo: string;
@@ -39,7 +37,7 @@ export type GithubClient = Issues &
     /** The same, interrupted by another signal. */
     readonly within: (signal: AbortSignal) => GithubClient;
     /** Whether it is there and may be seen. */
-    readonly repository: () => Promise<GithubOutcome<{ readonly defaultBranch: string }>>;
+    readonly repository: () => Promise<GithubOutcome<Json>>;
   };
 
 export type GitHubOptions = {
@@ -96,12 +94,8 @@ function speak(
     repositoryFrom: place.from,
     tokenFrom,
     within: (other) => speak(place, tokenFrom, wireFor, other),
-    repository: async () => {
-      const question = { what: "repository", route: "GET /repos/{owner}/{repo}", with: { owner, repo } };
-      return mapList(await wire.read(question), (json) => ({
-        defaultBranch: textField(json, "default_branch"),
-      }));
-    },
+    repository: () =>
+      wire.read({ what: "repository", route: "GET /repos/{owner}/{repo}", with: { owner, repo } }),
     ...createIssues(wire, place),
     ...createPulls(wire, place),
     ...createProjects(wire, place),

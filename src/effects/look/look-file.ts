@@ -1,12 +1,12 @@
 /** Whether a file of the working folder is as a stop rule wants it. */
 import { realpath } from "node:fs/promises";
-import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
 import type { Sight } from "../../flow/event.ts";
 import type { FileState, Resource } from "../../flow/flow.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { fillArgument } from "../actions/arguments.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
-import { openToRead, reasonOf } from "../grounded.ts";
+import { isWithinFolder, openToRead, reasonOf } from "../grounded.ts";
 import { matchesPattern } from "../checks/match-pattern.ts";
 
 export async function lookAtFile(
@@ -40,7 +40,7 @@ type Place =
 /** Links are followed only while they stay inside; that something is missing is reported only of folders inside. */
 async function findPlace(cwd: string, path: string): Promise<Place> {
   const full = resolve(cwd, path);
-  if (isAbsolute(path) || path.includes("\0") || !isInside(cwd, full))
+  if (isAbsolute(path) || path.includes("\0") || !isWithinFolder(cwd, full))
     return { kind: "refused", why: "it leads out of the working folder" };
   const top = await realpath(cwd);
   for (let here = full; ; here = dirname(here)) {
@@ -49,7 +49,7 @@ async function findPlace(cwd: string, path: string): Promise<Place> {
       throw error;
     });
     if (real === null) continue;
-    if (!isInside(top, real)) return { kind: "refused", why: "a link leads out of the working folder" };
+    if (!isWithinFolder(top, real)) return { kind: "refused", why: "a link leads out of the working folder" };
     return here === full ? { kind: "there", real } : { kind: "missing" };
   }
 }
@@ -88,9 +88,4 @@ async function readHead(file: string): Promise<Head | null> {
   } finally {
     await handle.close();
   }
-}
-
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

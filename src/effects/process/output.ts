@@ -64,6 +64,13 @@ export function firstMatch(lines: readonly string[], pattern: RegExp): RegExpExe
   return null;
 }
 
+type LineParts = { readonly [part: string]: string | undefined };
+
+/** The named groups of each line that matches. */
+export function partsIn(lines: readonly string[], pattern: RegExp): readonly LineParts[] {
+  return lines.map((line) => pattern.exec(line)?.groups).filter((groups) => groups !== undefined);
+}
+
 export function indentOf(line: string): number {
   return line.length - line.trimStart().length;
 }

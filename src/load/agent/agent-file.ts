@@ -12,8 +12,14 @@ import {
 } from "../../flow/settings.ts";
 import type { Code } from "../codes.ts";
 import type { Finding } from "../rules/rule.ts";
-import { repeatedKeys } from "../rules/keys.ts";
-import { brokenJson, isWritten, readDocument, unreadable, type Document } from "../text/document.ts";
+import {
+  brokenJson,
+  isWritten,
+  readDocument,
+  repeatedKeys,
+  unreadable,
+  type Document,
+} from "../text/document.ts";
 import { recordOf } from "../text/record.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
 import { isWriting, type AgentSource } from "./agent-shape.ts";

@@ -15,22 +15,20 @@ import { limitsWith, loadVerdict, type DeclaredVerdict } from "../agent/verdict.
 import type { LoadResult, LoadWorld, SchemaToTry } from "../index.ts";
 import { CHECK_REGISTRY, type CheckRegistry } from "../questions/questions-shape.ts";
 import { buildQuestions } from "../questions/questions.ts";
-import { checkFlow } from "../codes.ts";
+import { checkFlow, toProblem } from "../codes.ts";
 import type { Finding } from "../rules/rule.ts";
-import { toProblem } from "../rules/weigh.ts";
 import { reachFrom } from "../../flow/graph.ts";
 import { onlyProblems, resultOf } from "../result.ts";
-import { atSchema, type Registered } from "../rules/loaded.ts";
+import { answerSchema, atSchema, type Registered } from "../rules/loaded.ts";
 import { readDocument, type Document, type DocumentRead } from "../text/document.ts";
 import { joinPath } from "../text/paths.ts";
 import { unescapeSegment } from "../../flow/json-pointer.ts";
 import { readShape } from "../text/shape.ts";
-import { COMPLETE_REGISTRY } from "./complete-shape.ts";
 import { recogniseDialect, type Dialect } from "./dialect.ts";
 import { gateForm } from "./gate-forms.ts";
 import { createPrompts, foldersNamed, readSystemPrompt } from "./prompts.ts";
 import { registryPlaces } from "./registry-places.ts";
-import { REGISTRY, type RegistrySource } from "./registry-shape.ts";
+import { COMPLETE_REGISTRY, REGISTRY, type RegistrySource } from "./registry-shape.ts";
 import { buildGraph, type Sources } from "./registry.ts";
 import { createSchemas } from "./schemas.ts";
 import { systemStandIn } from "./stand-in.ts";
@@ -137,25 +135,17 @@ function howToEnd(dialect: Dialect): string {
 
 /** Each schema once, with all the steps that are asked for it. */
 function schemasOf(loaded: Registered): readonly SchemaToTry[] {
-  const users = new Map<JsonSchema, Step[]>();
-  for (const step of loaded.graph.steps.values()) {
-    if (step.answer.kind !== "object" || step.answer.schema.kind !== "schema") continue;
-    const { schema } = step.answer.schema;
-    users.set(schema, [...(users.get(schema) ?? []), step]);
-  }
-  return [...users].map(([schema, steps]) => ({
+  const users = Map.groupBy(loaded.graph.steps.values(), answerSchema);
+  users.delete(true);
+  return [...(users as ReadonlyMap<JsonSchema, readonly Step[]>)].map(([schema, steps]) => ({
     schema,
     refuse: (fault, path) => {
-      const [{ id }] = steps as [Step];
-      const at = atSchema(loaded, id, ...path);
-      const finding = {
-        code: "FAILED_SCHEMA_RESOLUTION",
-        ...at,
-        steps: steps.map((step) => step.id),
-        message: `The schema of the step "${id}" is not a valid JSON Schema: ${fault}.`,
-        fix: `Fix the schema in ${at.document.file} at this position.`,
-      } as const;
-      return toProblem(finding, loaded.live);
+      const ids = steps.map(({ id }) => id);
+      const at = atSchema(loaded, ids[0]!, ...path);
+      const message = `The schema of the step "${ids[0]}" is not a valid JSON Schema: ${fault}.`;
+      const fix = `Fix the schema in ${at.document.file} at this position.`;
+      const code = "FAILED_SCHEMA_RESOLUTION";
+      return toProblem({ code, ...at, steps: ids, message, fix }, loaded.live);
     },
   }));
 }

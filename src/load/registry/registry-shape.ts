@@ -2,7 +2,18 @@
 import { DEFAULTS } from "../agent/defaults.ts";
 import { DIALECTS } from "./dialect.ts";
 import { IF_INTERRUPTED } from "../../flow/settings.ts";
-import { anything, flag, group, list, map, number, object, text, type Reads } from "../../flow/shape.ts";
+import {
+  anything,
+  flag,
+  group,
+  list,
+  map,
+  number,
+  object,
+  text,
+  type Reads,
+  type Shape,
+} from "../../flow/shape.ts";
 import { STEP_LIMITS } from "../../flow/spending.ts";
 
 export const INTENTS = ["next", "repeat", "jump", "handoff", "closing", "escalate", "abort"] as const;
@@ -36,7 +47,7 @@ const SCHEMA_REF = object(
   { code: "FAILED_SCHEMA_RESOLUTION" },
 );
 
-export const GATE_FIELDS = {
+const GATE_FIELDS = {
   allowedIntents: list(
     "The intents this step can give.",
     text("An intent.", { enum: WORDS, code: "SR-VALID-001" }),
@@ -67,7 +78,7 @@ export const GATE_FIELDS = {
 };
 const GATE = object("How the answer becomes an intent.", GATE_FIELDS, { vital: true });
 
-export const STEP_FIELDS = {
+const STEP_FIELDS = {
   stepId: text("The step's id, the same as its key.", { required: true, filled: true }),
   name: text("The display name."),
   description: text("What the step does."),
@@ -111,7 +122,7 @@ export const STEP_FIELDS = {
   condition: text("No effect."),
   priority: number("No effect."),
 };
-export const STEP = object("One step.", STEP_FIELDS);
+const STEP = object("One step.", STEP_FIELDS);
 
 type ValidatorKey = {
   readonly key: keyof typeof VALIDATOR_FIELDS;
@@ -192,7 +203,7 @@ const VALIDATION_STEP = object("What must hold before a closure may end the flow
   outputSchemaRef: anything("No effect."),
 });
 
-export const REGISTRY_FIELDS = {
+const REGISTRY_FIELDS = {
   dialect: text("The dialect of the file; detected from its contents by default.", { enum: DIALECTS }),
   agentId: text("The agent's name.", { required: true, code: "SR-LOAD-001" }),
   version: text("The version of this registry.", { required: true, pattern: SEMVER, code: "SR-LOAD-001" }),
@@ -224,6 +235,36 @@ export const REGISTRY_FIELDS = {
   steps: map("The steps, by id.", STEP, { required: true, code: "SR-LOAD-001" }),
 };
 export const REGISTRY = group("The steps of an agent and the transitions between them.", REGISTRY_FIELDS);
+
+/** With a `complete` intent: the same keys, other intents, fewer of them required. */
+const COMPLETE_WORDS: readonly Intent[] = ["next", "repeat", "jump", "complete", "abort"];
+
+const COMPLETE_GATE = object("How the answer becomes an intent.", {
+  ...GATE_FIELDS,
+  allowedIntents: list(
+    "The intents this step can give.",
+    text("An intent.", { enum: COMPLETE_WORDS, code: "SR-VALID-001" }),
+    { required: true, filled: true, code: "SR-VALID-001" },
+  ),
+  intentSchemaRef: text("No effect."),
+  intentField: text("The dotted path of the intent in the answer.", { default: DEFAULTS.intentField }),
+  failFast: flag("No effect: a fallbackIntent is always used.", { default: false }),
+  fallbackIntent: text("The intent used when the answer has no allowed one.", { enum: COMPLETE_WORDS }),
+  aliases: map("More aliases for intents.", text("An intent.", { enum: COMPLETE_WORDS })),
+});
+
+const COMPLETE_STEP = object("One step.", { ...STEP_FIELDS, structuredGate: COMPLETE_GATE });
+
+export const COMPLETE_REGISTRY: Shape<RegistrySource> = group(
+  "The steps of an agent and the transitions between them.",
+  {
+    ...REGISTRY_FIELDS,
+    agentId: text("The agent's name."),
+    version: text("The version of this registry."),
+    c1: text("First part of every prompt's path.", { default: DEFAULTS.c1, filled: true }),
+    steps: map("The steps, by id.", COMPLETE_STEP, { required: true, code: "SR-LOAD-001" }),
+  },
+);
 
 export type RegistrySource = Reads<typeof REGISTRY>;
 export type StepSource = NonNullable<Reads<typeof STEP>>;

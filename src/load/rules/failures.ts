@@ -25,21 +25,17 @@ export const codes = {
 } satisfies Codes;
 
 export function* checkFailures(loaded: Registered): Generator<Finding> {
-  const written = new Map<string, Guarded[]>();
-  for (const one of guards(loaded)) {
-    const { check, edition } = one.guarded;
-    if (edition.file !== null) {
-      written.set(edition.file, [...(written.get(edition.file) ?? []), one]);
-      continue;
-    }
+  const byFile = Map.groupBy(guards(loaded), ({ guarded }) => guarded.edition.file);
+  for (const { guarded, at, where } of byFile.get(null) ?? []) {
+    const { check, edition } = guarded;
     yield {
       code: "PR-EDITION",
-      ...one.at,
-      message: `There is no prompt for a failure of "${check}" ${one.where}; the model gets a general description. Tried: ${edition.tried.join(", ")}.`,
+      ...at,
+      message: `There is no prompt for a failure of "${check}" ${where}; the model gets a general description. Tried: ${edition.tried.join(", ")}.`,
       fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
     };
   }
-  for (const users of written.values()) yield* checkText(loaded, users);
+  for (const [file, users] of byFile) if (file !== null) yield* checkText(loaded, users);
 }
 
 type Guarded = {

@@ -8,7 +8,7 @@ import { checkValues } from "./values.ts";
 import { isWritten, type Document } from "../text/document.ts";
 import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "../registry/guards.ts";
 import type { Code } from "../codes.ts";
-import { atPart, inside, type At, type LoadedFlow, type Registered } from "./loaded.ts";
+import { atPart, partOf, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { correctTo, error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 import { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
@@ -115,15 +115,10 @@ function* checkDeclared(
 }
 
 /** The steps that each entry of validationSteps is used for: what stands before an end by the verdict, for the first. */
-function usersOfEntries({ graph }: Registered): ReadonlyMap<string, StepId[]> {
-  const users = new Map<string, StepId[]>();
+function usersOfEntries({ graph }: Registered): ReadonlyMap<string, readonly StepId[]> {
   const last = graph.stop === null ? [] : [[graph.entry.step, graph.stop.judged] as const];
-  for (const [id, { key }] of [...graph.judged, ...last]) {
-    const others = users.get(key);
-    if (others === undefined) users.set(key, [id]);
-    else others.push(id);
-  }
-  return users;
+  const users = Map.groupBy([...graph.judged, ...last], ([, { key }]) => key);
+  return new Map([...users].map(([key, judged]) => [key, judged.map(([id]) => id)]));
 }
 
 function* checkEntries(loaded: Registered): Generator<Finding> {
@@ -147,7 +142,7 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
       };
     }
     if (entry.stepId !== undefined && entry.stepId !== key) {
-      const here = inside(place, "stepId");
+      const here = partOf(place, "stepId");
       yield {
         code: "SR-VALID-004",
         severity: "warning",
@@ -159,7 +154,7 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
     }
     const { target } = entry.onFailure;
     if (target !== undefined && !kinds.has(target)) {
-      const here = inside(place, "onFailure", "target");
+      const here = partOf(place, "onFailure", "target");
       yield {
         ...unknownTarget(here, `onFailure of the validation "${key}"`, target, [...kinds.keys()]),
         fix: "Name a step of the flow.",
@@ -168,7 +163,7 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
     }
     for (const [index, { validator = "", params }] of entry.validationConditions.entries()) {
       const known = registry.validators.get(validator);
-      const here = inside(place, "validationConditions", String(index));
+      const here = partOf(place, "validationConditions", String(index));
       if (known !== undefined) yield* checkValues({ name: validator, validator: known, params, place: here });
     }
   }
@@ -214,7 +209,7 @@ function* checkValidator(
     const fault = regex === null ? null : regexFault(regex);
     yield {
       code: "CHECK-SUCCESS",
-      ...inside(place, "successWhen"),
+      ...partOf(place, "successWhen"),
       message:
         fault === null
           ? `successWhen "${successWhen}" of the validator "${name}" is not a valid success rule.`
@@ -229,7 +224,7 @@ function* checkValidator(
   if (isByExit && command !== undefined && alwaysSucceeds(command)) {
     yield {
       code: "CHECK-CANNOT-FAIL",
-      ...inside(place, "command"),
+      ...partOf(place, "command"),
       message: `The command of the validator "${name}" always exits with 0: ${command}`,
       fix: "Let the command's own exit code through.",
     };
@@ -237,13 +232,13 @@ function* checkValidator(
   if (success?.kind === "matches" && matchesAnything(success.pattern)) {
     yield {
       code: "CHECK-CANNOT-FAIL",
-      ...inside(place, "successWhen"),
+      ...partOf(place, "successWhen"),
       message: `successWhen "${successWhen}" of the validator "${name}" matches any output.`,
       fix: "Write a pattern that the output of a failure does not match.",
     };
   }
   if (failurePattern !== undefined && patterns?.has(failurePattern) === false) {
-    const here = inside(place, "failurePattern");
+    const here = partOf(place, "failurePattern");
     yield {
       code: "CHECK-PATTERN",
       ...here,
@@ -254,7 +249,7 @@ function* checkValidator(
   }
   for (const [param, extractor] of extractParams) {
     if (EXTRACTORS.has(extractor)) continue;
-    const here = inside(place, "extractParams", param);
+    const here = partOf(place, "extractParams", param);
     yield {
       code: "CHECK-EXTRACTOR",
       ...here,
@@ -270,7 +265,7 @@ function* checkKeys(place: At, name: string, validator: ValidatorSource, code: C
   const { type } = validator;
   if (type === undefined) return;
   for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
-    const here = inside(place, key);
+    const here = partOf(place, key);
     const isThere = isWritten(here.document, here.pointer.slice(1).split("/").map(unescapeSegment));
     if (types.includes(type)) {
       if (!isNeeded || isThere || validator[key] !== undefined) continue;

@@ -1,6 +1,6 @@
 /** Rules about limits: that they can hold, and that each can be reached before another one ends the run. */
 import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
-import { atPart, inside, type At, type LoadedFlow } from "./loaded.ts";
+import { atPart, partOf, type At, type LoadedFlow } from "./loaded.ts";
 import { AMOUNT_NAMES, softFault, type WrittenStepLimits } from "../../flow/spending.ts";
 
 export const codes = {
@@ -47,7 +47,7 @@ function* checkOwn({ limits, place, owner }: LimitsAt): Generator<Finding> {
   if (limits.costUsd === 0) {
     yield {
       code: "LIMIT-INVALID",
-      ...inside(place, "costUsd"),
+      ...partOf(place, "costUsd"),
       message: `The limit costUsd of ${owner} is 0: no paid call could be made.`,
       fix: "Raise it, or remove it.",
     };
@@ -57,7 +57,7 @@ function* checkOwn({ limits, place, owner }: LimitsAt): Generator<Finding> {
   if (fault === null) return;
   yield {
     code: "LIMIT-INVALID",
-    ...inside(place, "soft"),
+    ...partOf(place, "soft"),
     message: `The soft limit of ${owner} cannot be used: ${fault}.`,
     fix: "Write a fraction such as 0.8, or amounts that are not above the limits.",
   };
@@ -69,7 +69,7 @@ function* checkWithin(inner: LimitsAt, outer: LimitsAt): Generator<Finding> {
     if (most === undefined || all === undefined || most <= all) continue;
     yield {
       code: "LIMIT-ABOVE",
-      ...inside(inner.place, name),
+      ...partOf(inner.place, name),
       message: `The limit ${name} of ${inner.owner} is ${most}, above the ${all} of ${outer.owner}, so it is never reached.`,
       fix: `Lower it, or raise the limit of ${outer.owner}.`,
     };

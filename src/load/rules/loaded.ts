@@ -77,7 +77,7 @@ export function atPart(
 }
 
 /** A part of what stands at a place. */
-export function inside<P extends At>(place: P, ...path: Path): P {
+export function partOf<P extends At>(place: P, ...path: Path): P {
   return { ...place, pointer: place.pointer + pointerOf(path) };
 }
 
@@ -150,4 +150,9 @@ export function visitsToVerdict({ flow, steps, reach }: LoadedFlow): number {
   const live = [...(reach?.steps ?? steps.keys())];
   const canCheck = checksEveryVisit(flow) || live.some((id) => steps.get(id)?.kind !== "work");
   return fewestVisits(flow.stop, canCheck);
+}
+
+/** Whether any step decides by a gate. */
+export function isGated({ sources }: Registered): boolean {
+  return [...sources.registry.steps.values()].some((step) => step.structuredGate !== undefined);
 }

@@ -1,12 +1,10 @@
 /** Rules about the schemas of answers: they can be resolved, they are for their step, and they are quick to check. */
-import type { StepId } from "../../flow/flow.ts";
 import { pointerOf } from "../../flow/json-pointer.ts";
 import { fieldSchema, fieldWords } from "../../flow/json-schema.ts";
 import { isObject, own, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
 import type { Code } from "../codes.ts";
-import { brokenJson } from "../text/document.ts";
+import { brokenJson, repeatedKeys } from "../text/document.ts";
 import { listValues } from "../text/shape.ts";
-import { repeatedKeys } from "./keys.ts";
 import { answerSchema, atName, atSchema, type Registered } from "./loaded.ts";
 import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
@@ -29,16 +27,16 @@ export const codes = {
 
 /** One finding for each cause, with all the steps it stops. */
 function* checkSchemas(loaded: Registered): Generator<Finding> {
-  const causes = new Map<string, { code: Code; why: string; steps: StepId[] }>();
-  for (const [id, { answer }] of loaded.graph.steps) {
-    if (answer.kind !== "object" || answer.schema.kind !== "unresolved") continue;
-    const { code, why } = answer.schema;
-    const cause = causes.get(why);
-    if (cause === undefined) causes.set(why, { code: code as Code, why, steps: [id] });
-    else cause.steps.push(id);
-  }
+  const unresolved = [...loaded.graph.steps].flatMap(([id, { answer }]) =>
+    answer.kind === "object" && answer.schema.kind === "unresolved" ? [{ id, ...answer.schema }] : [],
+  );
+  const causes = [...Map.groupBy(unresolved, ({ why }) => why)].map(([why, all]) => ({
+    code: all[0]!.code as Code,
+    why,
+    steps: all.map(({ id }) => id),
+  }));
   const broken = [...loaded.schemaFiles.values()].filter((read) => read.kind === "broken");
-  for (const { code, why, steps } of causes.values()) {
+  for (const { code, why, steps } of causes) {
     // The file that cannot be read is reported once, where it is broken.
     if (broken.some(({ document: { file } }) => why.startsWith(`${file} is not valid JSON at`))) continue;
     const live = steps.find((id) => loaded.reach?.steps.has(id)) ?? steps[0]!;
@@ -54,9 +52,7 @@ function* checkSchemas(loaded: Registered): Generator<Finding> {
   for (const [file, read] of loaded.schemaFiles) {
     if (read.kind === "read") yield* repeatedKeys(read.document);
     if (read.kind !== "broken") continue;
-    const steps = [...causes.values()]
-      .filter(({ why }) => why.includes(file))
-      .flatMap((cause) => cause.steps);
+    const steps = causes.filter(({ why }) => why.includes(file)).flatMap((cause) => cause.steps);
     yield { ...brokenJson(read.document, read.what), steps };
   }
 }

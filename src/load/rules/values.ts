@@ -2,7 +2,7 @@
 import { fillPath, plain, SHELL_REFERENCE, type Params } from "../registry/guards.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
 import { pointerOf } from "../../flow/json-pointer.ts";
-import { inside, type At } from "./loaded.ts";
+import { partOf, type At } from "./loaded.ts";
 import type { ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 import { error, warning, type Codes, type Finding } from "./rule.ts";
@@ -59,7 +59,7 @@ function* checkVariables({ params, place, name }: ConditionUse): Generator<Findi
     if (fault === null) continue;
     yield {
       code: "CHECK-PARAM",
-      ...inside(place, "params", key),
+      ...partOf(place, "params", key),
       message: `The parameter "${key}" of the validator "${name}" cannot be a shell variable: ${fault.why}.`,
       fix: fault.fix,
     };

@@ -2,6 +2,7 @@
 import type { Files } from "../../flow/files.ts";
 import { isObject, own, type Json, type Path } from "../../flow/json.ts";
 import type { Finding } from "../rules/rule.ts";
+import { unescapeSegment } from "../../flow/json-pointer.ts";
 import { escapesProject } from "./paths.ts";
 import {
   membersKept,
@@ -94,6 +95,26 @@ export function unreadable(file: string, why: string, otherwise = ""): Finding {
 export function brokenJson(document: Document, what: string): Finding {
   const message = `${document.file} is not valid JSON: ${what}.`;
   return { code: "AC-SERVICE-002", document, pointer: "", message, fix: "Fix the JSON at this position." };
+}
+
+/** Keys that stand twice in one object of a JSON file, where only the last one is read. */
+export function* repeatedKeys(document: Document): Generator<Finding> {
+  for (const { pointer, place } of document.repeated ?? []) {
+    const key = unescapeSegment(pointer.slice(pointer.lastIndexOf("/") + 1));
+    const owner = pointer.slice(0, pointer.lastIndexOf("/"));
+    // The earlier step is not part of the flow at all.
+    const isStep = owner === "/steps";
+    yield {
+      code: "DUPLICATE-KEY",
+      ...(isStep && { severity: "error" as const }),
+      document: { file: document.file, value: null, place: () => place },
+      pointer,
+      message: isStep
+        ? `There are two steps "${key}" in ${document.file}; only this one is read.`
+        : `The key "${key}" occurs twice in ${owner === "" ? document.file : owner}; only this one is read.`,
+      fix: isStep ? "Rename one of the steps, or remove it." : "Remove one of the two.",
+    };
+  }
 }
 
 export function emptyDocument(file: string): Document {

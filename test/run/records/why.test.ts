@@ -21,7 +21,7 @@ import {
   type Why,
 } from "../../../src/run/index.ts";
 import { findProject } from "../../../src/run/world/project.ts";
-import { whyAll } from "../../../src/run/records/why.ts";
+import { whyAll } from "../../../src/tell/why.ts";
 import { fakeClock } from "../../../src/testing/scenario.ts";
 import { projectWith } from "../project.ts";
 import { STEPS, checked, files, forked, rows, say, type Row } from "./why-rows.ts";
