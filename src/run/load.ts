@@ -1,4 +1,5 @@
 /** From the name of an agent to its flow, checked as far as can be without asking a model. */
+import { cached } from "../flow/cached.ts";
 import { createHash } from "node:crypto";
 import type { Flow } from "../flow/flow.ts";
 import type { FileRead, FileTree } from "../flow/files.ts";
@@ -156,15 +157,7 @@ export type Findings = {
 };
 
 /** Equal flows have equal digests, whatever the order of their keys. */
-export function flowDigest(flow: Flow): string {
-  const known = digests.get(flow);
-  if (known !== undefined) return known;
-  const digest = sha256(canonicalJson(flow));
-  digests.set(flow, digest);
-  return digest;
-}
-
-const digests = new WeakMap<Flow, string>();
+export const flowDigest = cached((flow: Flow) => sha256(canonicalJson(flow)));
 
 function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");

@@ -599,6 +599,33 @@ const rows: readonly Row[] = [
     ],
     outcome: "completed",
   })),
+  ...(
+    [
+      ["independent", "completed", null],
+      ["together", "failed", "ParallelSiblingFailure"],
+    ] as const
+  ).map(([policy, outcome, code]): Row => ({
+    name: `next in code: siblings ${policy}, of which one fails`,
+    stages: {
+      plan: {},
+      a: { turns: 1, attempts: 1 },
+      b: {},
+      meet: { prompt: "{{ctx.upstream[0].verdict}} {{ctx.upstream[1].verdict}}" },
+    },
+    more: HOOKS,
+    hooks: (path) =>
+      path === "plan.next"
+        ? { execution: "parallel", nextStages: ["a", "b", "meet"], join: "meet", policy }
+        : undefined,
+    model: [
+      done({}, "plan"),
+      { ...prose, step: "a" },
+      done({}, "b"),
+      { step: "meet", saw: ["fail ok"], output: {} },
+    ],
+    outcome,
+    code,
+  })),
   {
     name: "next in code: side by side with a join",
     stages: { plan: {}, a: {}, b: {}, meet: {} },

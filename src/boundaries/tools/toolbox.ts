@@ -1,4 +1,5 @@
 /** The tools of a run. Each call passes the gate first; whatever happens, it gets exactly one result. */
+import { cached } from "../../flow/cached.ts";
 import {
   RunnerError,
   type Approved,
@@ -88,7 +89,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
 
   function withServed(): Toolbox["offer"] {
     const theirs = offering(served, (step, name) => may(step, name, readers));
-    return remembered((step) => [...ours(step), ...theirs(step)]);
+    return cached((step: Step) => [...ours(step), ...theirs(step)]);
   }
 
   async function settle(
@@ -186,16 +187,7 @@ function offering(
   tools: readonly Pick<Tool, "spec">[],
   may: (step: Step, name: string) => boolean,
 ): Toolbox["offer"] {
-  return remembered((step) => tools.map(({ spec }) => spec).filter(({ name }) => may(step, name)));
-}
-
-function remembered(offer: Toolbox["offer"]): Toolbox["offer"] {
-  const offers = new WeakMap<Step, readonly ToolSpec[]>();
-  return (step) => {
-    const known = offers.get(step) ?? offer(step);
-    offers.set(step, known);
-    return known;
-  };
+  return cached((step: Step) => tools.map(({ spec }) => spec).filter(({ name }) => may(step, name)));
 }
 
 /** What a run of the flow offers a step, with or without a person who can be asked, but for the tools of servers. */

@@ -1,4 +1,5 @@
 /** Rules about the contract of a step: its schema, its gate, and what it hands on. */
+import { cached } from "../../flow/cached.ts";
 import type { StepId, StepKind } from "../../flow/flow.ts";
 import {
   FORBIDDEN_NAMES,
@@ -262,25 +263,19 @@ function mendIntents(
 }
 
 /** Where the enum of each step's intents is written, unless steps that allow other intents share it. */
-function ownEnums(
-  loaded: Registered,
-): ReadonlyMap<StepId, { readonly file: string; readonly pointer: string }> {
-  const known = OWN_ENUMS.get(loaded);
-  if (known !== undefined) return known;
-  const places = [...loaded.sources.registry.steps].flatMap(([id, { structuredGate: gate }]) => {
-    const path = parsePointer(gate?.intentSchemaRef ?? "");
-    const place = Array.isArray(path) ? schemaPlace(loaded, id, [...(path as Path), "enum"]) : null;
-    if (place === null) return [];
-    const intents = [...new Set(gate?.allowedIntents ?? [])].toSorted().join(" ");
-    return [{ id, intents, file: place.document.file, pointer: pointerOf(place.path) }];
-  });
-  const shared = Map.groupBy(places, ({ file, pointer }) => `${file} ${pointer}`);
-  const own = [...shared.values()].filter((users) =>
-    users.every(({ intents }) => intents === users[0]!.intents),
-  );
-  const found = new Map(own.flat().map((place) => [place.id, place]));
-  OWN_ENUMS.set(loaded, found);
-  return found;
-}
-
-const OWN_ENUMS = new WeakMap<Registered, ReturnType<typeof ownEnums>>();
+const ownEnums = cached(
+  (loaded: Registered): ReadonlyMap<StepId, { readonly file: string; readonly pointer: string }> => {
+    const places = [...loaded.sources.registry.steps].flatMap(([id, { structuredGate: gate }]) => {
+      const path = parsePointer(gate?.intentSchemaRef ?? "");
+      const place = Array.isArray(path) ? schemaPlace(loaded, id, [...(path as Path), "enum"]) : null;
+      if (place === null) return [];
+      const intents = [...new Set(gate?.allowedIntents ?? [])].toSorted().join(" ");
+      return [{ id, intents, file: place.document.file, pointer: pointerOf(place.path) }];
+    });
+    const shared = Map.groupBy(places, ({ file, pointer }) => `${file} ${pointer}`);
+    const own = [...shared.values()].filter((users) =>
+      users.every(({ intents }) => intents === users[0]!.intents),
+    );
+    return new Map(own.flat().map((place) => [place.id, place]));
+  },
+);
