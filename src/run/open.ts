@@ -59,7 +59,7 @@ export function runLoaded(
     known.flow = flow;
     const { args, fault } = argumentsOf(flow, options.args ?? {});
     if (fault !== null) return toFailure(agent, "PARAMETERS_INVALID", fault);
-    return await openRun(newRun(loaded, await prepare(flow), args, options, inBatch), options, stack);
+    return openRun(newRun(loaded, await prepare(flow), args, options, inBatch), options, stack);
   });
 }
 
@@ -129,10 +129,8 @@ export async function openRun(
   const ground = { ...around, warnings: [...warnings, ...around.warnings] };
   const clock = options.clock ?? systemClock;
   const recorded = await record();
-  return await driveRun(
-    { ...opening, ...admitted, ...place, ...recorded, options, clock, around: ground },
-    stack,
-  );
+  // Not awaited here: while the run is driven, this holds nothing of it any more.
+  return driveRun({ ...opening, ...admitted, ...place, ...recorded, options, clock, around: ground }, stack);
 }
 
 /** Whatever can refuse a run, in this order: its model, its sandbox, its limits, the user's trust. */

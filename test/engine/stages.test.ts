@@ -75,7 +75,7 @@ type Row = {
   readonly also?: (played: Played) => void;
 };
 
-const told = (played: Played) =>
+const pathOf = (played: Played) =>
   played.entries.flatMap(({ led }) => (led === undefined ? [] : [`${led.step}:${led.label}`])).join(" ");
 const result = ({ state }: Played, stage: string) => state.handoff[stage] ?? {};
 
@@ -701,7 +701,7 @@ for (const row of rows) {
       [row.outcome ?? "completed", row.code ?? null],
       `${verdict?.reason}`,
     );
-    if (row.path !== undefined) assert.equal(told(played), row.path);
+    if (row.path !== undefined) assert.equal(pathOf(played), row.path);
     if (row.reason !== undefined) assert.match(verdict?.reason ?? "", row.reason);
     if (row.waits !== undefined) assert.deepEqual(played.waits, row.waits);
     if (row.asked !== undefined) assert.equal(played.asked.length, row.asked);

@@ -10,6 +10,7 @@ import type { Call, CallResult, Grant } from "../../flow/event.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import { rulingOn } from "../../flow/question.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
@@ -248,9 +249,7 @@ async function attempt(
   } catch (error) {
     // What keeps commands from what git would obey is gone: the run must not go on as if it were there.
     if (error instanceof RunnerError && error.code === "SANDBOX_UNAVAILABLE") throw error;
-    const what = signal.aborted
-      ? "was interrupted"
-      : `failed: ${error instanceof Error ? error.message : String(error)}`;
+    const what = signal.aborted ? "was interrupted" : `failed: ${errorText(error)}`;
     return { kind: "failed", content: `${name} ${what}.` };
   }
 }

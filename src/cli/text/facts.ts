@@ -7,8 +7,11 @@ import { shownInLine, table, type Paint } from "./text.ts";
 
 export type Fact = readonly [name: string, text: string];
 
-export function facts(paint: Paint, rows: readonly Fact[]): readonly string[] {
-  return rows.map(([name, text]) => `  ${paint("dim", name.padEnd(10))}  ${text}`);
+/** Rows that are null are left out. */
+export function facts(paint: Paint, rows: readonly (Fact | null)[]): readonly string[] {
+  return rows
+    .filter((row) => row !== null)
+    .map(([name, text]) => `  ${paint("dim", name.padEnd(10))}  ${text}`);
 }
 
 export function factSection(
