@@ -68,6 +68,8 @@ test("the check above sees a test that only ends", () => {
     'test("a", options, async () => { await work(); });',
     'it("a", () => work());',
     'function work() { other(); } test("a", () => work());',
+    "const table = { a: () => work() }; for (const [title, body] of Object.entries(table)) test(title, () => body());",
+    "const table = { a: () => assert.ok(x) }; for (const [title] of Object.entries(table)) test(title, () => work());",
   ])
     assert.equal(found(text), 1, text);
   for (const text of [
@@ -77,6 +79,7 @@ test("the check above sees a test that only ends", () => {
     'const work = () => { deeper(); }; function deeper() { throw new Error(); } test("a", () => work());',
     'const w = { work: () => assert.ok(x) }; test("a", () => w.work());',
     'test("a", work);',
+    "const table = { a: () => assert.ok(x) }; for (const [title, body] of Object.entries(table)) test(title, () => on(body));",
   ])
     assert.equal(found(text), 0, text);
 });
@@ -122,7 +125,10 @@ function isTimer(name: string): boolean {
 
 /** Calls of test() and it() whose function neither asserts nor calls anything that does. */
 function testsWithout({ file, text, tree }: Parsed, names: ReadonlySet<string>): readonly string[] {
-  return all(tree)
+  const nodes = all(tree);
+  const ofTables = new Set(nodes.flatMap((node) => testsOfTable(node, names)));
+  return nodes
+    .filter((node) => !ofTables.has(node))
     .filter((node) => node.type === "CallExpression" && /^(?:test|it)$/.test(plainName(node.callee)))
     .filter((node) => {
       const work = (node.arguments as readonly Node[]).at(-1);
@@ -131,7 +137,23 @@ function testsWithout({ file, text, tree }: Parsed, names: ReadonlySet<string>):
     .map((node) => placeOf(file, text, node));
 }
 
-/** For each file the functions that assert, by themselves or through each other: its own, and those of files it imports. */
+/** Before the name of a table among the names that assert. */
+const TABLE = "table ";
+
+/** What stands in a loop over a table of functions that assert, and uses the one of its row. */
+function testsOfTable({ type, left, right, body }: Node, names: ReadonlySet<string>): readonly Node[] {
+  if (type !== "ForOfStatement" || !isNode(left) || !isNode(right) || !isNode(body)) return [];
+  if (!all(right).some((node) => names.has(TABLE + plainName(node)))) return [];
+  const bound = new Set(all(left).map(plainName).filter(Boolean));
+  const works = (node: Node) => (node.arguments as readonly Node[]).slice(1);
+  return all(body).filter(
+    (node) =>
+      node.type === "CallExpression" &&
+      works(node).some((work) => all(work).some((one) => bound.has(plainName(one)))),
+  );
+}
+
+/** For each file the functions and tables of functions that assert, by themselves or through each other: its own, and those of files it imports. */
 function assertingNames(trees: readonly Parsed[]): ReadonlyMap<string, ReadonlySet<string>> {
   const known = new Map(trees.map(({ file }) => [file, new Set(["assert"])]));
   const declared = trees.map(({ file, tree }) => ({
@@ -161,6 +183,7 @@ function declaredBy(node: Node): readonly { readonly name: string; readonly work
   const { type, id, key, init, value } = node;
   if (type === "FunctionDeclaration") return [{ name: plainName(id), work: node }];
   if (type === "VariableDeclarator" && isFunction(init)) return [{ name: plainName(id), work: init }];
+  if (type === "VariableDeclarator" && isTable(init)) return [{ name: TABLE + plainName(id), work: init }];
   if (type === "Property" && isFunction(value)) return [{ name: plainName(key), work: value }];
   return [];
 }
@@ -177,6 +200,10 @@ function asserts(work: Node, names: ReadonlySet<string>): boolean {
 
 function isFunction(value: unknown): value is Node {
   return isNode(value) && /^(?:ArrowFunction|Function)Expression$/.test(value.type);
+}
+
+function isTable(value: unknown): value is Node {
+  return isNode(value) && value.type === "ObjectExpression";
 }
 
 function calledName({ callee }: Node): string {

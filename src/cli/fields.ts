@@ -1,6 +1,7 @@
 /** `--input NAME=VALUE` and `--input @FILE.json`: the fields of `ctx` that a run of stages starts with. */
 import { resolve } from "node:path";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { errorText } from "../flow/text/harmless.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { readWritten } from "../run/world/files.ts";
 import { UsageError } from "./args.ts";
@@ -32,9 +33,7 @@ function readObject(call: CallOf<"run">, file: string): JsonObject {
   try {
     value = JSON.parse(readWritten(resolve(call.cwd, file))) as Json;
   } catch (cause) {
-    throw new UsageError(
-      `--input @${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
-    );
+    throw new UsageError(`--input @${file} cannot be read: ${errorText(cause)}`);
   }
   if (isObject(value)) return value;
   throw new UsageError(`--input @${file} must contain a JSON object with the fields.`);

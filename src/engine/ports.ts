@@ -3,6 +3,7 @@
  * the model or to the flow: those come back as values. A throw means a broken environment and stops the run where it
  * stands, with everything committed so far kept.
  */
+import type { AtVisit } from "../flow/deed.ts";
 import type {
   AskedWithin,
   BackendSpec,
@@ -80,10 +81,8 @@ export type Backend = {
 };
 
 /** Who is asking: with run, step, visit and turn in `key`, a repeated request can be recognised as the same. */
-export type Asker = {
+export type Asker = AtVisit & {
   readonly key: string;
-  readonly step: StepId;
-  readonly visit: number;
   readonly turn: number;
   readonly attempt: number;
   /** Steps that are being asked at this moment beside this one. */
@@ -269,12 +268,7 @@ export type Person = {
   readonly absent: "deny" | "halt" | "allow";
 };
 
-export type AskedQuestion = Question & {
-  readonly run: string;
-  readonly step: StepId;
-  readonly visit: number;
-  readonly live?: true;
-};
+export type AskedQuestion = Question & AtVisit & { readonly run: string; readonly live?: true };
 
 /** null: the question is settled without anybody's word. */
 export type Told = { readonly answer: string | null; readonly by: Teller };

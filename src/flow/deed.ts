@@ -10,6 +10,11 @@ import type { Verdict } from "./verdict.ts";
 /** The visit that a deed belongs to. */
 export type AtVisit = { readonly step: StepId; readonly visit: number };
 
+/** As `STEP@VISIT`. */
+export function visitKey({ step, visit }: AtVisit): string {
+  return `${step}@${visit}`;
+}
+
 export function laneIn<L extends AtVisit>(
   { lanes }: { readonly lanes: readonly L[] },
   { step, visit }: AtVisit,

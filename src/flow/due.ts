@@ -1,6 +1,6 @@
 /** What is due outside of a run, and what an effect in its journal belongs to. */
+import type { AtVisit } from "./deed.ts";
 import type { Block } from "./action-blocks.ts";
-import type { StepId } from "./flow.ts";
 import type { JsonObject } from "./json.ts";
 import type { Settings } from "./settings.ts";
 
@@ -25,10 +25,8 @@ export type Due =
 export type IssueClosing = { readonly issue: number; readonly answer: JsonObject | null };
 
 /** The action blocks of a settled visit, with the settings that held then. */
-export type BlocksDue = {
+export type BlocksDue = AtVisit & {
   readonly kind: "blocks";
-  readonly step: StepId;
-  readonly visit: number;
   readonly blocks: readonly Block[];
   readonly settings: Pick<Settings, "actions" | "github">;
   /** Whether the step may change anything: a step in `plan` mode may not. */
@@ -40,7 +38,7 @@ export type BlocksDue = {
 };
 
 /** A moment of the run, or the visit whose answer asked for it. */
-export type EffectOf = Exclude<Due["kind"], "blocks"> | { readonly step: StepId; readonly visit: number };
+export type EffectOf = Exclude<Due["kind"], "blocks"> | AtVisit;
 
 /** Earlier versions recorded it only within the key. */
 export function effectOf({ of, key }: { readonly of?: EffectOf; readonly key: string }): EffectOf {

@@ -23,9 +23,7 @@ export type Entry = {
 };
 
 /** How one visit of a step was settled. `to` is null when the run ended there. */
-export type Led = {
-  readonly step: StepId;
-  readonly visit: number;
+export type Led = AtVisit & {
   readonly label: Label | null;
   readonly to: StepId | null;
   /** The checks failed: the label did not take effect. */

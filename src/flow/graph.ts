@@ -1,4 +1,5 @@
 /** Ways through a flow: what a step can lead to, what can be reached, and what cannot reach an end. */
+import { movesOf } from "./branches.ts";
 import type { Move, Step, StepId } from "./flow.ts";
 
 export type Steps = ReadonlyMap<StepId, Step>;
@@ -129,25 +130,6 @@ function moveNodes(move: Move, found: WayNode[] = []): readonly WayNode[] {
 
 /** A completed end, or a label that leads nowhere yet. */
 function mayEnd(step: Step): boolean {
-  if (Object.values(step.edges).some(mayComplete)) return true;
+  if (movesOf(step).some((move) => move.kind === "end" && move.outcome === "completed")) return true;
   return step.decide.by === "field" && step.decide.allow.some((label) => !Object.hasOwn(step.edges, label));
-}
-
-function mayComplete(move: Move): boolean {
-  switch (move.kind) {
-    case "goto":
-    case "fork":
-      return false;
-    case "end":
-      return move.outcome === "completed";
-    case "switch":
-      return (
-        Object.values(move.cases).some(mayComplete) ||
-        (move.otherwise !== undefined && mayComplete(move.otherwise))
-      );
-    case "jump":
-      return move.otherwise !== undefined && mayComplete(move.otherwise);
-    case "times":
-      return mayComplete(move.move) || mayComplete(move.after);
-  }
 }

@@ -15,6 +15,16 @@ export type McpServer =
 
 type Values = { readonly [name: string]: string };
 
+/** Its command line or its address. */
+export function serverText(server: McpServer): string {
+  return server.kind === "http" ? server.url : [server.command, ...server.args].join(" ");
+}
+
+/** What it is given: its headers or its environment. */
+export function serverValues(server: McpServer): Values {
+  return server.kind === "http" ? server.headers : server.env;
+}
+
 /** What begins so belongs to a server. */
 export const MCP_PREFIX = "mcp__";
 

@@ -1,4 +1,5 @@
 /** What the prompts of a flow read, and who supplies it, as far as the flow can tell before it runs. */
+import { cached } from "./cached.ts";
 import type { Flow, Prompt, Step, StepId, StopRule } from "./flow.ts";
 import { own } from "./json.ts";
 import { partsOf } from "./rules.ts";
@@ -86,23 +87,14 @@ export function namesFor(flow: Flow, step: Pick<Step, "needs">): readonly string
 type Handed = { readonly step: StepId; readonly key: string };
 
 /** What steps hand on, by the name that all later ones read it by: `<step with dots as _>_<key>`. */
-export function handedOn(flow: Pick<Flow, "steps">): ReadonlyMap<string, readonly Handed[]> {
-  const known = HANDED.get(flow.steps);
-  if (known !== undefined) return known;
-  const names = new Map<string, Handed[]>();
-  for (const { id, carry } of Object.values(flow.steps)) {
-    for (const { key } of carry) {
-      const name = `${id.replaceAll(".", "_")}_${key}`;
-      const others = names.get(name);
-      if (others === undefined) names.set(name, [{ step: id, key }]);
-      else others.push({ step: id, key });
-    }
-  }
-  HANDED.set(flow.steps, names);
-  return names;
+export function handedOn({ steps }: Pick<Flow, "steps">): ReadonlyMap<string, readonly Handed[]> {
+  return handedIn(steps);
 }
 
-const HANDED = new WeakMap<Flow["steps"], ReadonlyMap<string, readonly Handed[]>>();
+const handedIn = cached((steps: Flow["steps"]): ReadonlyMap<string, readonly Handed[]> => {
+  const all = Object.values(steps).flatMap(({ id: step, carry }) => carry.map(({ key }) => ({ step, key })));
+  return Map.groupBy(all, ({ step, key }) => `${step.replaceAll(".", "_")}_${key}`);
+});
 
 /** Names that a run supplies by itself; some only with a verdict that has them. */
 export function runtimeNames({ stop }: Pick<Flow, "stop">): readonly string[] {

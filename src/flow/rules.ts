@@ -1,5 +1,5 @@
 /** What a stop rule is made of, and after how many visits it can and must end a run. */
-import type { Flow, StopRule } from "./flow.ts";
+import type { Flow, Module, StopRule } from "./flow.ts";
 import { own } from "./json.ts";
 
 export type Part = Exclude<StopRule, { kind: "all" | "any" }>;
@@ -7,6 +7,20 @@ export type Part = Exclude<StopRule, { kind: "all" | "any" }>;
 /** The single conditions of a rule, in the order in which it names them. */
 export function partsOf(rule: StopRule): readonly Part[] {
   return "of" in rule ? rule.of.flatMap(partsOf) : [rule];
+}
+
+/** The modules of the project that a run of the flow may start. */
+export function modulesIn({
+  stop,
+  hooks,
+  settings,
+}: Pick<Flow, "stop" | "hooks" | "settings">): readonly Module[] {
+  const { enabled, types, modules = {} } = settings.actions;
+  return [
+    ...partsOf(stop).flatMap((part) => (part.kind === "module" ? [part.module] : [])),
+    ...(hooks === undefined ? [] : [hooks]),
+    ...(enabled ? types.flatMap((type) => own(modules, type) ?? []) : []),
+  ];
 }
 
 /** Visits before which the rule ends no run; Infinity: it never ends one. `canCheck`: there are status checks to count. */

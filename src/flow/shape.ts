@@ -5,14 +5,50 @@ import type { Json, JsonSchema } from "./json.ts";
 export type Shape<T> = Form & { readonly [READS]?: T };
 export type Reads<S> = S extends Shape<infer T> ? T : never;
 
-export type Form = {
+export type Form = Options & {
   readonly doc: string;
+  readonly default?: Json;
+} & (
+    | ({ readonly kind: "text" } & TextRules)
+    | { readonly kind: "number"; readonly min?: number; readonly integer?: true }
+    | { readonly kind: "flag" }
+    | { readonly kind: "list"; readonly of: Form; readonly filled?: true }
+    | { readonly kind: "map"; readonly of: Form }
+    | {
+        readonly kind: "object";
+        readonly fields: { readonly [key: string]: Form };
+        /** What other keys hold; absent: there are none. */
+        readonly rest?: Form;
+        /** Other keys are the author's own: only one that is nearly a known key is told. */
+        readonly open?: true;
+        /** A group is there even when it was not written: its fields then have their defaults. */
+        readonly group: boolean;
+      }
+    | {
+        readonly kind: "any";
+        readonly types?: readonly ("object" | "array" | "string")[];
+        /** Its schema for editors; the code that reads it checks the rest. */
+        readonly schema?: JsonSchema;
+      }
+  );
+
+type TextRules = {
+  readonly enum?: readonly string[];
+  /** Former words for the same, read as the present one. */
+  readonly old?: { readonly [word: string]: string };
+  readonly pattern?: string;
+  readonly filled?: true;
+  readonly nullable?: true;
+};
+
+declare const READS: unique symbol;
+
+type Options = {
   readonly required?: true;
   /** Its absence only warns. */
   readonly mild?: true;
   /** Much depends on it: under a misspelled name it is read as it was meant, and its name is the only error. */
   readonly vital?: true;
-  readonly default?: Json;
   /** What holds when it is not written, where the flow records nothing then. */
   readonly usual?: Json;
   /** Added later: a flow records it only where it is not the default, so that the digests of earlier flows stay. */
@@ -20,48 +56,6 @@ export type Form = {
   /** The finding's code when this value is missing or wrong; otherwise the reader's. */
   readonly code?: string;
   /** The code when it is missing, where that is another one. */
-  readonly missing?: string;
-} & (
-  | {
-      readonly kind: "text";
-      readonly enum?: readonly string[];
-      /** Former words for the same, read as the present one. */
-      readonly old?: { readonly [word: string]: string };
-      readonly pattern?: string;
-      readonly filled?: true;
-      readonly nullable?: true;
-    }
-  | { readonly kind: "number"; readonly min?: number; readonly integer?: true }
-  | { readonly kind: "flag" }
-  | { readonly kind: "list"; readonly of: Form; readonly filled?: true }
-  | { readonly kind: "map"; readonly of: Form }
-  | {
-      readonly kind: "object";
-      readonly fields: { readonly [key: string]: Form };
-      /** What other keys hold; absent: there are none. */
-      readonly rest?: Form;
-      /** Other keys are the author's own: only one that is nearly a known key is told. */
-      readonly open?: true;
-      /** A group is there even when it was not written: its fields then have their defaults. */
-      readonly group: boolean;
-    }
-  | {
-      readonly kind: "any";
-      readonly types?: readonly ("object" | "array" | "string")[];
-      /** Its schema for editors; the code that reads it checks the rest. */
-      readonly schema?: JsonSchema;
-    }
-);
-
-declare const READS: unique symbol;
-
-type Options = {
-  readonly required?: true;
-  readonly mild?: true;
-  readonly vital?: true;
-  readonly usual?: Json;
-  readonly later?: true;
-  readonly code?: string;
   readonly missing?: string;
 };
 type Absent<O> = O extends { readonly default: Json } ? never : undefined;
@@ -71,16 +65,10 @@ type Null<O> = O extends { readonly nullable: true } ? null : never;
 type Fields = { readonly [key: string]: Form };
 type ReadsAll<F extends Fields> = { readonly [K in keyof F]: Reads<F[K]> };
 
-export function text<
-  const O extends Options & {
-    readonly default?: string | null;
-    readonly enum?: readonly string[];
-    readonly old?: { readonly [word: string]: string };
-    readonly pattern?: string;
-    readonly filled?: true;
-    readonly nullable?: true;
-  },
->(doc: string, options?: O): Shape<Word<O> | Null<O> | Empty<O> | Absent<O>> {
+export function text<const O extends Options & TextRules & { readonly default?: string | null }>(
+  doc: string,
+  options?: O,
+): Shape<Word<O> | Null<O> | Empty<O> | Absent<O>> {
   return { kind: "text", doc, ...options };
 }
 

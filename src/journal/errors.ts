@@ -1,5 +1,6 @@
 /** Every message this room can refuse with: what was met, where, and what to do about it. */
 import { RunnerError } from "../engine/ports.ts";
+import { errorText } from "../flow/text/harmless.ts";
 import { isTime } from "../flow/recorded.ts";
 
 /** Who holds a run, as far as a person needs to know: enough to find the process. */
@@ -180,7 +181,7 @@ export function tooLarge(path: string, bytes: number, most: number): RunnerError
 /** Whatever the disk, the operating system or SQLite said, in words with a way out. */
 export function unavailable(path: string, cause: unknown): RunnerError {
   if (cause instanceof RunnerError) return cause;
-  const said = cause instanceof Error ? cause.message : String(cause);
+  const said = errorText(cause);
   const trouble = TROUBLES.find(({ codes }) => codes.includes(journalErrorCode(cause)));
   const words = trouble?.words ?? "could not be used. Look at what was said about it:";
   const all = words.includes(SAID) ? words.replace(SAID, () => `(${said})`) : `${words} (${said})`;

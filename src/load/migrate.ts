@@ -10,6 +10,8 @@ import {
   type JsonObject,
 } from "../flow/json.ts";
 import { unescapeSegment } from "../flow/json-pointer.ts";
+import { DEFAULTS } from "./agent/defaults.ts";
+import { isFinal } from "./registry/gate-forms.ts";
 import { recogniseDialect } from "./registry/dialect.ts";
 import { readDocument, type Document } from "./text/document.ts";
 import type { Finding } from "./rules/rule.ts";
@@ -33,10 +35,14 @@ export function migrateAgent(name: string, files: Files): Migration {
   const findings: Finding[] = [];
   const agent = modernAgent(read(files, `${folder}/agent.json`), findings);
   const agentValue = withPresentTypes(objectOf(agent.value), ["runner", "verdict", "type"]);
-  const registryFile = joinPath(folder, registryName(agentValue));
+  const named = readPath(agentValue, ["runner", "flow", "prompts", "registry"]);
+  const registryFile = joinPath(folder, typeof named === "string" ? named : DEFAULTS.registry);
   const registry = modernRegistry(read(files, registryFile), findings);
   const schemaFolder = joinPath(folder, "schemas");
-  const schemaOf = (file: string) => objectOrNull(read(files, joinPath(schemaFolder, file)).value);
+  const schemaOf = (file: string) => {
+    const { value } = read(files, joinPath(schemaFolder, file));
+    return isObject(value) ? value : null;
+  };
 
   const rewritten = rewrite(registry, schemaOf);
   const outputs: readonly (readonly [path: string, value: Json])[] = [
@@ -97,21 +103,12 @@ function withPresentEntries(registry: JsonObject): JsonObject {
   return { ...registry, entryStepMapping: Object.fromEntries(renamed) };
 }
 
-function registryName(agent: JsonObject): string {
-  const name = readPath(agent, ["runner", "flow", "prompts", "registry"]);
-  return typeof name === "string" ? name : "steps_registry.json";
-}
-
 function read(files: Files, path: string): Document {
   return readDocument(files, path).document;
 }
 
-function objectOf(value: Json): JsonObject {
+function objectOf(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {};
-}
-
-function objectOrNull(value: Json): JsonObject | null {
-  return isObject(value) ? value : null;
 }
 
 export type Rewritten = {
@@ -135,7 +132,7 @@ export function completeToGates(
   ];
   const schemas = new Map<string, JsonObject>();
   const steps: { [id: string]: Json } = {};
-  for (const [id, step] of Object.entries(objectAt(registry, "steps"))) {
+  for (const [id, step] of Object.entries(objectOf(own(registry, "steps")))) {
     if (!isObject(step) || !isObject(step.structuredGate)) {
       steps[id] = step;
       continue;
@@ -145,7 +142,7 @@ export function completeToGates(
       ...step,
       stepKind: isFinal(id) ? "closure" : "work",
       structuredGate: gate.written,
-      transitions: transitionsOf(id, objectAt(step, "transitions")),
+      transitions: transitionsOf(id, objectOf(own(step, "transitions"))),
     };
     const trouble = rewriteEnum(step, gate, schemas, schemaOf);
     if (trouble !== null) notes.push(`${id}: ${trouble}`);
@@ -165,7 +162,7 @@ function gateOf(id: string, gate: JsonObject): Gate {
   const ends = meaning(id, "complete");
   const words = Array.isArray(gate.allowedIntents) ? gate.allowedIntents.map(String) : [];
   const intents = [...new Set(words.map((word) => meaning(id, word)))].filter((word) => word !== "abort");
-  const field = typeof gate.intentField === "string" ? gate.intentField : "next_action.action";
+  const field = typeof gate.intentField === "string" ? gate.intentField : DEFAULTS.intentField;
   const fallback = typeof gate.fallbackIntent === "string" ? meaning(id, gate.fallbackIntent) : null;
   return {
     intents,
@@ -226,13 +223,4 @@ function schemaPlace(file: JsonObject, name: string): readonly string[] | null {
 function meaning(id: string, word: string): string {
   if (word === "complete") return isFinal(id) ? "closing" : "handoff";
   return word === "escalate" ? "abort" : word;
-}
-
-function isFinal(id: string): boolean {
-  return id.startsWith("complete.");
-}
-
-function objectAt(owner: JsonObject, key: string): JsonObject {
-  const value = own(owner, key);
-  return isObject(value) ? value : {};
 }

@@ -77,13 +77,8 @@ export function coerceParameters(
     }
     if (value === null) continue;
     if (parameter === undefined) {
-      const hint = didYouMean(key, byName.keys());
-      report(
-        "PARAM-UNKNOWN",
-        key,
-        `There is no parameter "${clip(key)}".${hint}`,
-        `Use one of: ${listFlags(parameters)}.`,
-      );
+      const message = `There is no parameter "${clip(key)}".${didYouMean(key, byName.keys())}`;
+      report("PARAM-UNKNOWN", key, message, `Use one of: ${listFlags(parameters)}.`);
       continue;
     }
     const { name, flag } = parameter;

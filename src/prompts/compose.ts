@@ -1,4 +1,5 @@
 /** The words that go to the model: step prompts, failure editions, and the short texts of the contract. */
+import { cached } from "../flow/cached.ts";
 import type { CheckResult } from "../flow/event.ts";
 import type { Say } from "../flow/command.ts";
 import type { Flow, Prompt, Step } from "../flow/flow.ts";
@@ -17,14 +18,10 @@ import {
 } from "../flow/text/template.ts";
 import { explainMissing, variable } from "./variables.ts";
 
-/** What is derived from a prompt, a step or a flow is kept by its identity, so that all runs of a flow share it. */
-const templates = new WeakMap<Prompt, Template>();
-const contracts = new WeakMap<Step, string>();
-const systems = new WeakMap<Flow, string>();
 const fixed = new WeakMap<Step, Composed>();
 
 export const composer: Compose = {
-  system: (flow) => remember(systems, flow, systemText),
+  system: cached(systemText),
   ownSystem: renderStage,
   say: compose,
 };
@@ -121,18 +118,18 @@ function systemText(flow: Flow): string {
   return rendered.kind === "text" ? rendered.text : "";
 }
 
-function templateOf(prompt: Prompt): Template {
-  return remember(templates, prompt, ({ text, syntax }) =>
-    syntax === "lenient" ? parseLenient(text) : parseTemplate(text),
-  );
-}
+const templateOf = cached(({ text, syntax }: Prompt): Template =>
+  syntax === "lenient" ? parseLenient(text) : parseTemplate(text),
+);
 
 function withContract(composed: Composed, step: Step): Composed {
-  const contract = remember(contracts, step, contractText);
+  const contract = contractOf(step);
   return composed.kind === "text" && contract !== ""
     ? { kind: "text", text: `${composed.text}\n\n${contract}` }
     : composed;
 }
+
+const contractOf = cached(contractText);
 
 function contractText({ answer }: Step): string {
   if (answer.kind === "text") return "";
@@ -173,12 +170,4 @@ function failureText(flow: Flow, step: Step, guard: string | null, result: Check
 export function editionOf(flow: Flow, guard: string | null, check: string): Prompt | undefined {
   const checks = (guard === null ? flow.stopGuard : own(flow.steps, guard)?.guard)?.checks;
   return checks?.find((other) => other.check === check)?.edition;
-}
-
-function remember<K extends object, V>(memory: WeakMap<K, V>, key: K, make: (key: K) => V): V {
-  const known = memory.get(key);
-  if (known !== undefined) return known;
-  const made = make(key);
-  memory.set(key, made);
-  return made;
 }

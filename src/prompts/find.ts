@@ -64,6 +64,7 @@ function badSegment(ref: PromptRef): string | null {
 /** Removes a leading `---` block; one that is never closed is part of the text. */
 export function stripFrontMatter(text: string): string {
   const body = text.startsWith("\uFEFF") ? text.slice(1) : text;
+  if (!body.startsWith("---")) return body.trim();
   const match = /^---\r?\n(?:[\s\S]*?\r?\n)?---[ \t]*(?:\r?\n|$)/.exec(body);
   return (match === null ? body : body.slice(match[0].length)).trim();
 }

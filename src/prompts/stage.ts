@@ -1,13 +1,8 @@
 /** The system prompt of a stage: its body with a value in place of every placeholder. Rendered once in a visit. */
+import { cached } from "../flow/cached.ts";
 import type { Prompt, Step } from "../flow/flow.ts";
 import type { Json, JsonObject, Path } from "../flow/json.ts";
-import {
-  CORE_FIELDS,
-  fieldPathText,
-  parseStageBody,
-  type BodyPart,
-  type Placeholder,
-} from "../flow/text/placeholder.ts";
+import { CORE_FIELDS, fieldPathText, parseStageBody, type Placeholder } from "../flow/text/placeholder.ts";
 import type { Composed } from "../flow/scene.ts";
 
 /** A null that is there renders as nothing; a value that is not there is an error, never a blank. */
@@ -35,16 +30,7 @@ export function stageValue(
   return value === undefined ? null : toText(value);
 }
 
-/** What a prompt is made of is kept by its identity, so that all runs of a flow share it. */
-const parsed = new WeakMap<Prompt, readonly BodyPart[]>();
-
-function partsOf(prompt: Prompt): readonly BodyPart[] {
-  const known = parsed.get(prompt);
-  if (known !== undefined) return known;
-  const parts = parseStageBody(prompt.text);
-  parsed.set(prompt, parts);
-  return parts;
-}
+const partsOf = cached(({ text }: Prompt) => parseStageBody(text));
 
 /** Own members only, and of a list its elements only. */
 function lookUp(ctx: JsonObject, path: Path): Json | undefined {

@@ -1,5 +1,4 @@
 /** Carries out the action blocks of settled visits. */
-import { resolve } from "node:path";
 import { createGround } from "../boundaries/gate/paths.ts";
 import { actsOf, type ActionRequest, type ActionSurroundings } from "../effects/actions/actions.ts";
 import { createLedger, type Act } from "../effects/actions/ledger.ts";
@@ -12,14 +11,15 @@ import { own, type JsonObject } from "../flow/json.ts";
 import type { Actions } from "../flow/settings.ts";
 import type { Outside } from "./act.ts";
 import { githubFor } from "./world/github.ts";
+import { openHost } from "./world/ports.ts";
 import { guardedIn } from "./world/own-files.ts";
 import { loadedModules } from "./world/own-modules.ts";
 
-type Tell = (event: EffectEvent) => Promise<void>;
+type RecordEffect = (event: EffectEvent) => Promise<void>;
 
 export type Blocks = {
   /** false: it was interrupted. A block that fails does not keep the run from going on. */
-  readonly carryOut: (due: BlocksDue, args: JsonObject, record: Tell) => Promise<boolean>;
+  readonly carryOut: (due: BlocksDue, args: JsonObject, record: RecordEffect) => Promise<boolean>;
   readonly close: () => Promise<void>;
 };
 
@@ -57,7 +57,7 @@ export function createBlocks(outside: Outside): Blocks {
     { step, visit, last }: BlocksDue,
     index: number,
     world: ActionSurroundings,
-    record: Tell,
+    record: RecordEffect,
   ): Promise<void> {
     const at = `${step}@${visit}`;
     const key = `action/${at}/${index}`;
@@ -80,7 +80,7 @@ export function createBlocks(outside: Outside): Blocks {
   }
 
   /** false: what comes after it in the same block has to wait for it. */
-  async function perform(act: Act, record: Tell): Promise<boolean> {
+  async function perform(act: Act, record: RecordEffect): Promise<boolean> {
     const { key } = act;
     const before = effects.get(key);
     const tried = tries.get(key) ?? 0;
@@ -89,8 +89,8 @@ export function createBlocks(outside: Outside): Blocks {
       if (!mayRepeat(before) || !mayHelp) return false;
     }
     passing.delete(key);
-    // What is only told is told in a dry run too.
-    const dryRun = report.dryRun && !TOLD.has(act.kind);
+    // What only writes to the log is done in a dry run too.
+    const dryRun = report.dryRun && !LOGGED.has(act.kind);
     const done = await createLedger({ past: effects, record, dryRun, signal }).act(act);
     if (!done) tries.set(key, tried + 1);
     return done;
@@ -98,7 +98,7 @@ export function createBlocks(outside: Outside): Blocks {
 }
 
 const MOST_TRIES = 3;
-const TOLD: ReadonlySet<string> = new Set(["action:log", "action:completion-signal"]);
+const LOGGED: ReadonlySet<string> = new Set(["action:log", "action:completion-signal"]);
 
 function mayRepeat({ kind, state }: Effect): boolean {
   return state === "failed" && isRepeatable(kind);
@@ -108,22 +108,11 @@ function mayRepeat({ kind, state }: Effect): boolean {
 
 function createHosts({ project: { root }, cwd, env, options: { hookTimeoutMs }, around }: Outside) {
   const hosts = new Map<string, Promise<ModuleHost>>();
-  const open = async (file: string, digest: string) => {
-    const { createModuleHost } = await import("../effects/modules/module-host.ts");
-    const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
-    return createModuleHost({
-      file: resolve(root, file),
-      digest,
-      cwd,
-      env,
-      confine: around.child,
-      ...timing,
-    });
-  };
   return {
     of: async ({ modules = {} }: Actions, type: string): Promise<ModuleHost> => {
       const { file, digest } = own(modules, type)!;
-      const known = hosts.get(`${digest} ${file}`) ?? open(file, digest);
+      const open = () => openHost({ file, digest }, { root, cwd, env, child: around.child, hookTimeoutMs });
+      const known = hosts.get(`${digest} ${file}`) ?? open();
       hosts.set(`${digest} ${file}`, known);
       return await known;
     },

@@ -33,8 +33,9 @@ export function createActing(outside: Outside): Acting {
     act: async ({ due, args }, record) => {
       for (const one of due) {
         const of = one.kind === "blocks" ? { step: one.step, visit: one.visit } : one.kind;
-        const tell = (event: EffectEvent) => record({ ...event, of, detail: redactor.text(event.detail) });
-        if (!(await perform(one, args, tell))) return false;
+        const recordOf = (event: EffectEvent) =>
+          record({ ...event, of, detail: redactor.text(event.detail) });
+        if (!(await perform(one, args, recordOf))) return false;
       }
       return true;
     },

@@ -1,14 +1,5 @@
 /** What a batch is to do, in a file of the state folder: `batches/BATCH.json`. With it a killed batch can be resumed. */
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { RunnerError } from "../engine/ports.ts";
 import type { Granted } from "../flow/flow.ts";
@@ -17,6 +8,7 @@ import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../f
 import { isRunId } from "../flow/recorded.ts";
 import { fileInside, insideState } from "../journal/sqlite/inside.ts";
 import { readTextFile } from "./world/files.ts";
+import { writeOwn } from "./world/write-whole.ts";
 import type { WorktreeOptions } from "./world/worktree.ts";
 
 export type PlannedItem = {
@@ -63,19 +55,8 @@ export function isBatch(ref: string): boolean {
   return ref.startsWith(PREFIX);
 }
 
-/** On the disk, whole, when it returns. */
 export function writeBatch(stateDir: string, record: BatchRecord): void {
-  mkdirSync(insideState(stateDir, FOLDER), { recursive: true, mode: 0o700 });
-  const file = fileOf(stateDir, record.batch);
-  const draft = `${file}.${process.pid}`;
-  const descriptor = openSync(draft, "wx", 0o600);
-  try {
-    writeFileSync(descriptor, `${JSON.stringify(record)}\n`);
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(draft, file);
+  writeOwn(fileOf(stateDir, record.batch), `${JSON.stringify(record)}\n`);
 }
 
 export function forgetBatch(stateDir: string, batch: string): void {

@@ -16,10 +16,11 @@ import {
 } from "./batch-record.ts";
 import { systemClock } from "./world/clock.ts";
 import { openOwnJournal } from "./records/journal.ts";
+import { startOf } from "./records/runs.ts";
 import { load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { findProject } from "./world/project.ts";
-import { toFailure, type Result } from "./result.ts";
+import { toFailure, type Result } from "../tell/result.ts";
 import { resultIfOver, resume } from "./resume.ts";
 import { admit, journalOn, newRunId, redactorOf, runLoaded, withStack } from "./open.ts";
 import { startFolder } from "./world/workplace.ts";
@@ -257,10 +258,7 @@ function unclosed(backend: Backend): Backend {
 async function underWay(journal: Journal, agent: string): Promise<readonly UnderWay[]> {
   const rows = await journal.list({ agent, owned: true });
   return await Promise.all(
-    rows.map(async ({ id }) => {
-      const first = (await journal.read(id, 0, 1))[0]?.event;
-      return { run: id, args: first?.type === "run.started" ? first.args : {} };
-    }),
+    rows.map(async ({ id }) => ({ run: id, args: (await startOf(journal, id))?.args ?? {} })),
   );
 }
 

@@ -9,7 +9,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { Confinement } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { defined, own } from "../flow/json.ts";
-import { mayUseServer, variablesIn } from "../flow/mcp.ts";
+import { mayUseServer, serverText, serverValues, variablesIn } from "../flow/mcp.ts";
 import type { PermissionMode } from "../flow/settings.ts";
 import { BACKENDS } from "./world/backend-table.ts";
 import { readConfig, type NetworkWish, type SandboxWish } from "./world/config.ts";
@@ -36,7 +36,7 @@ export type StepBoundary = {
 };
 
 /** What the result document of a run would say of its sandbox, and more. */
-export type SandboxTold = Confinement & { readonly warnings: readonly string[] } & (
+export type SandboxReport = Confinement & { readonly warnings: readonly string[] } & (
     | {
         readonly confined: false;
         /** false: there is nothing to confine. */
@@ -57,7 +57,7 @@ export type SandboxTold = Confinement & { readonly warnings: readonly string[] }
   );
 
 /** A server of tools that the agent declares. Which tools it has is known when it is started. */
-export type ServerTold = {
+export type ServerReport = {
   readonly name: string;
   /** Its command line or its address. */
   readonly what: string;
@@ -71,8 +71,8 @@ export type Boundary = {
   readonly v: 1;
   readonly agent: string;
   readonly steps: readonly StepBoundary[];
-  readonly servers: readonly ServerTold[];
-  readonly sandbox: SandboxTold;
+  readonly servers: readonly ServerReport[];
+  readonly sandbox: SandboxReport;
   /** Names of variables that commands see. */
   readonly env: readonly string[];
 };
@@ -88,8 +88,8 @@ export async function boundaryOf(
   const names = Object.keys(childEnv(around.env, config.env)).toSorted();
   const servers = Object.entries(flow.settings.mcpServers ?? {}).map(([name, server]) => ({
     name,
-    what: server.kind === "http" ? server.url : [server.command, ...server.args].join(" "),
-    variables: variablesIn(server.kind === "http" ? server.headers : server.env),
+    what: serverText(server),
+    variables: variablesIn(serverValues(server)),
     steps: steps.flatMap((step) => (mayUseServer(step, name) ? [step.id] : [])),
   }));
   const bounded = steps.map((step) => stepBoundary(flow, step));
@@ -111,41 +111,24 @@ export async function tryGround(
   try {
     const settled = await settle(decision, places, env);
     const ground = await settled.groundAt(cwd);
-    const { held, warnings } = settled;
-    const told = warnings.map(({ text }) => text);
-    const close = { [Symbol.asyncDispose]: settled[Symbol.asyncDispose] };
-    if (ground.inside === null)
-      return {
-        ...close,
-        ground,
-        sandbox: { ...held, confined: false, starts: decision.kind !== "idle", warnings: told },
-      };
-    return {
-      ...close,
-      ground,
-      sandbox: { ...held, confined: true, trouble: null, warnings: told, ...around(ground.inside.policy) },
-    };
+    const { inside } = ground;
+    const held = { ...settled.held, warnings: settled.warnings.map(({ text }) => text) };
+    const sandbox: SandboxReport =
+      inside === null
+        ? { ...held, confined: false, starts: decision.kind !== "idle" }
+        : { ...held, confined: true, trouble: null, ...around(inside.policy) };
+    return { ground, sandbox, [Symbol.asyncDispose]: settled[Symbol.asyncDispose] };
   } catch (error) {
     if (!(error instanceof RunnerError)) throw error;
     const policy = policyOf({ hosts: null, allowedPaths: [] }, places);
     const why = decision.kind === "refused" ? "asked for" : decision.why;
-    const told = {
-      confined: true,
-      engine: null,
-      network: "none",
-      why,
-      trouble: error.message,
-      warnings: [],
-    } as const;
-    return {
-      ground: null,
-      sandbox: { ...told, ...around(policy) },
-      [Symbol.asyncDispose]: () => Promise.resolve(),
-    };
+    const held = { confined: true, engine: null, network: "none", why } as const;
+    const sandbox = { ...held, trouble: error.message, warnings: [], ...around(policy) };
+    return { ground: null, sandbox, [Symbol.asyncDispose]: () => Promise.resolve() };
   }
 }
 
-type Tried = AsyncDisposable & { readonly sandbox: SandboxTold; readonly ground: SandboxGround | null };
+type Tried = AsyncDisposable & { readonly sandbox: SandboxReport; readonly ground: SandboxGround | null };
 
 function around(policy: SandboxPolicy) {
   const mounts = mountsOf(policy);

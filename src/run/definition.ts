@@ -3,7 +3,7 @@ import { hasErrors } from "../flow/problem.ts";
 import type { Led } from "../flow/event.ts";
 import type { Json } from "../flow/json.ts";
 import { load, type Loaded, type LoadOptions } from "./load.ts";
-import type { Result } from "./result.ts";
+import type { Result } from "../tell/result.ts";
 import type { DriveOptions } from "./options.ts";
 import { runLoaded } from "./open.ts";
 

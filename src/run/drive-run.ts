@@ -15,12 +15,11 @@ import type { Acting } from "./act.ts";
 import { surroundings } from "./world/workplace.ts";
 import type { WorktreeSurroundings } from "./world/worktree.ts";
 import { createPorts } from "./world/ports.ts";
-import { toResult, type Result } from "./result.ts";
-import { isTraced } from "./watch/traced.ts";
+import { toResult, type Result } from "../tell/result.ts";
 import { hearWishes } from "./people/pause-and-stop.ts";
 
 /** A run as its journal has it now: what comes first when it is driven, and what was recorded before. */
-export type Recorded = {
+export type OpenedRecord = {
   readonly handle: RunHandle;
   readonly begin: Drive["begin"];
   readonly past: readonly Entry[];
@@ -30,7 +29,7 @@ export type Recorded = {
 export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
   Omit<Admitted, "config" | "spending" | "said" | "ground"> &
   Omit<Entered, "record" | "warnings"> &
-  Recorded & {
+  OpenedRecord & {
     readonly options: DriveOptions;
     readonly clock: Clock;
     readonly around: StarterContext;
@@ -50,8 +49,8 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const summarise = async (state: State, left: readonly string[]) => {
     const warnings = [...around.warnings, ...noted, ...left, ...((await listener?.close()) ?? [])];
     const steps = tallied(tally);
-    const told = { state, report, steps, problems, warnings: redactor.value(warnings) };
-    return toResult({ run, flow, digest, ...told });
+    const summary = { state, report, steps, problems, warnings: redactor.value(warnings) };
+    return toResult({ run, flow, digest, ...summary });
   };
   const { env, signal: given } = surroundings(options);
   const isSteered = options.steered ?? options.journal === undefined;
@@ -127,7 +126,7 @@ async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
   return (await import("./world/watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
 }
 
-/** Most runs ask nobody, so what asks is loaded when somebody is. */
+/** Most runs ask no person, so what asks is loaded when one does. */
 function personOf(
   { options, flow, project: { stateDir }, run, clock }: Driven,
   onWarning: (text: string) => void,
@@ -171,11 +170,27 @@ let listening: ReturnType<typeof loadListening> | null = null;
 /** The log file and the traces of the run; loaded only where there are any. */
 async function listenerOf({ options, flow, project, run, begin, past }: Driven): Promise<Listener | null> {
   const { log, env = process.env } = options;
-  if (log === undefined && !flow.settings.logging.enabled && !isTraced(env)) return null;
+  const traced = isTraced(env);
+  if (log === undefined && !flow.settings.logging.enabled && !traced) return null;
   const first = past[0] ?? ("at" in begin ? begin : null);
   const { listen } = await (listening ??= loadListening());
   const isResumed = past.length > 0;
-  return await listen({ flow, run, startedAt: first?.at ?? 0, isResumed, root: project.root, env, log });
+  return await listen({
+    flow,
+    run,
+    startedAt: first?.at ?? 0,
+    isResumed,
+    root: project.root,
+    env,
+    traced,
+    log,
+  });
+}
+
+/** Whether the environment asks for traces. */
+function isTraced(env: NodeJS.ProcessEnv): boolean {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none") return false;
+  return Boolean(env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) || Boolean(env.OTEL_EXPORTER_OTLP_ENDPOINT);
 }
 
 function broken(result: Result, error: RunnerError, message: string): Result {
@@ -184,12 +199,12 @@ function broken(result: Result, error: RunnerError, message: string): Result {
   const onward = ` Completed work is kept; continue with: lockstep resume ${result.run}`;
   const reason = resumable ? message + onward : message;
   const verdict = { outcome: "failed", code: error.code } as const;
-  const told = {
+  const stopped = {
     success: false,
     reason,
     completionReason: reason,
     exitCode: exitCode(verdict),
     resumable,
   };
-  return { ...result, ...verdict, ...told };
+  return { ...result, ...verdict, ...stopped };
 }

@@ -15,13 +15,13 @@ import { acceptImported, isImported } from "./trust/foreign-state.ts";
 import { flowDigest } from "./load.ts";
 import { requirePlace } from "./world/workplace.ts";
 import { findProject } from "./world/project.ts";
-import type { Result } from "./result.ts";
+import type { Result } from "../tell/result.ts";
 import { systemClock } from "./world/clock.ts";
 import type { DriveOptions } from "./options.ts";
 import { newRunId, withStack } from "./open.ts";
 import { resumedRecord, resumeFrom } from "./resume.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
-import { findVisit } from "./records/why.ts";
+import { findVisit } from "../tell/why.ts";
 import { traceOf, type Visit } from "../story/visits.ts";
 
 export type ForkOptions = {
@@ -44,6 +44,12 @@ export type Edits = {
   readonly models?: { readonly [step: StepId]: string };
 };
 
+/**
+ * Forks a run and drives the new one to its end. The original stays as it is; so do the files in the working directory.
+ *
+ * @example
+ * const result = await fork({ run: "@last", at: "closure.issue@1", edits: { models: { "closure.issue": "haiku" } } });
+ */
 export async function fork(options: ForkOptions): Promise<Result> {
   return await withStack({ agent: "" }, options, async (stack, known) => {
     const clock = options.clock ?? systemClock;

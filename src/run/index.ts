@@ -20,37 +20,25 @@ export { run, runLoaded } from "./open.ts";
 export {
   findRun,
   listRuns,
-  logs,
   readRun,
   show,
-  why,
   type RecordedRun,
   type RunSummary,
   type Shown,
 } from "./records/runs.ts";
 export type { ForeignQuestion, ForeignRun, TrustJournal } from "./trust/foreign-state.ts";
 export type { WorktreeOptions } from "./world/worktree.ts";
-export {
-  answerQuestion,
-  compareRuns,
-  exportRun,
-  followRun,
-  fork,
-  importRun,
-  pauseRun,
-  questionsOf,
-  replayRun,
-  stopRun,
-  whatIf,
-} from "./library.ts";
-export type { Questions } from "./people/answer.ts";
-export type { OpenQuestion } from "./people/questions.ts";
-export type { Steered } from "./people/steer.ts";
-export type { Bundle } from "./records/bundle.ts";
-export type { Comparison } from "./records/compare.ts";
-export type { Edits, ForkOptions } from "./fork.ts";
-export type { WhatIf } from "./records/whatif.ts";
-export { auditRun, type AuditRecord } from "./records/audit-record.ts";
+export { answerQuestion, questionsOf, type Questions } from "./people/answer.ts";
+export type { OpenQuestion } from "../tell/open-questions.ts";
+export { pauseRun, stopRun, type Steered } from "./people/steer.ts";
+export { exportRun, importRun, type Bundle } from "./records/bundle.ts";
+export { auditRun, compareRuns, logs, why } from "./records/reports.ts";
+export type { AuditRecord } from "../tell/audit.ts";
+export type { Comparison } from "../tell/compare.ts";
+export { replayRun } from "./records/replay.ts";
+export { whatIf, type WhatIf } from "./records/whatif.ts";
+export { followRun } from "./watch/follow.ts";
+export { fork, type Edits, type ForkOptions } from "./fork.ts";
 export { openExistingJournal, openJournal } from "./records/journal.ts";
 export { createMemoryJournal } from "../journal/memory.ts";
 export { createAiSdk } from "./world/backend.ts";
@@ -64,8 +52,8 @@ export {
   type TurnResult,
 } from "../engine/ports.ts";
 export type { Level, LogLine } from "../tell/log-line.ts";
-export type { Result } from "./result.ts";
-export type { Why } from "./records/why.ts";
+export type { Result } from "../tell/result.ts";
+export type { Why } from "../tell/why.ts";
 export type { Flow, Step } from "../flow/flow.ts";
 export type { Deed } from "../flow/deed.ts";
 export type { Entry, Event } from "../flow/event.ts";

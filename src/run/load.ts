@@ -1,4 +1,5 @@
 /** From the name of an agent to its flow, checked as far as can be without asking a model. */
+import { cached } from "../flow/cached.ts";
 import { createHash } from "node:crypto";
 import type { Flow } from "../flow/flow.ts";
 import type { FileRead, FileTree } from "../flow/files.ts";
@@ -156,21 +157,13 @@ export type Findings = {
 };
 
 /** Equal flows have equal digests, whatever the order of their keys. */
-export function flowDigest(flow: Flow): string {
-  const known = digests.get(flow);
-  if (known !== undefined) return known;
-  const digest = sha256(canonicalJson(flow));
-  digests.set(flow, digest);
-  return digest;
-}
-
-const digests = new WeakMap<Flow, string>();
+export const flowDigest = cached((flow: Flow) => sha256(canonicalJson(flow)));
 
 function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Compiling every schema of a very large flow would cost more than it tells; those are compiled when first met. */
+/** Compiling every schema of a very large flow would take too long; its schemas are compiled when they are first used. */
 const MOST_COMPILED = 512;
 const MOST_LENGTH = 1_000_000;
 const PAUSE_LENGTH = 50_000;
@@ -207,7 +200,7 @@ async function modelProblems(models: readonly ModelToTry[]): Promise<readonly Pr
   });
 }
 
-/** Where the folders of the sandbox really lead. What the words alone tell was found before. */
+/** Where the folders of the sandbox really lead. What the paths alone show was found before. */
 async function folderProblems(
   folders: readonly FolderToTry[],
   project: Project,

@@ -10,11 +10,11 @@ import type { Json, JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { coerceParameters } from "../load/parameters.ts";
-import { driveRun, type Recorded } from "./drive-run.ts";
+import { driveRun, type OpenedRecord } from "./drive-run.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { openJournal } from "./records/journal.ts";
-import { toFailure, type Result } from "./result.ts";
+import { toFailure, type Result } from "../tell/result.ts";
 import { requireTrust, trusting } from "./trust/trust.ts";
 import { chooseBackend } from "./world/backend.ts";
 import { turnToBegin } from "./world/begin-in-turn.ts";
@@ -23,7 +23,7 @@ import { readConfig, type UserConfig } from "./world/config.ts";
 import { pinRepository, toRecord, type Pinned } from "./world/github.ts";
 import { grantedAtStart, grantedOnResume, requireMetered } from "./world/limits.ts";
 import { inThisTurn } from "./world/read-once-a-turn.ts";
-import { mayGrant, openGround, settleGround, tellLoudly } from "./world/process-starter.ts";
+import { mayGrant, openGround, settleGround, warnAtOnce } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
 import { discreetSpec } from "./world/redacted-ports.ts";
 import type { Settled } from "./world/sandbox.ts";
@@ -59,7 +59,7 @@ export function runLoaded(
     known.flow = flow;
     const { args, fault } = argumentsOf(flow, options.args ?? {});
     if (fault !== null) return toFailure(agent, "PARAMETERS_INVALID", fault);
-    return await openRun(newRun(loaded, await prepare(flow), args, options, inBatch), options, stack);
+    return openRun(newRun(loaded, await prepare(flow), args, options, inBatch), options, stack);
   });
 }
 
@@ -112,7 +112,7 @@ export type Entered = {
   readonly repository: Pinned;
   readonly warnings: readonly string[];
   /** Records that the run begins, or goes on; it is driven from here on. */
-  readonly record: () => Promise<Recorded>;
+  readonly record: () => Promise<OpenedRecord>;
 };
 
 /** Opens a run and drives it as far as it goes. Whatever is opened on the way is closed with the stack. */
@@ -129,10 +129,8 @@ export async function openRun(
   const ground = { ...around, warnings: [...warnings, ...around.warnings] };
   const clock = options.clock ?? systemClock;
   const recorded = await record();
-  return await driveRun(
-    { ...opening, ...admitted, ...place, ...recorded, options, clock, around: ground },
-    stack,
-  );
+  // Not awaited here: while the run is driven, this holds nothing of it any more.
+  return driveRun({ ...opening, ...admitted, ...place, ...recorded, options, clock, around: ground }, stack);
 }
 
 /** Whatever can refuse a run, in this order: its model, its sandbox, its limits, the user's trust. */
@@ -164,7 +162,7 @@ export async function admit(
   // A foreign state folder is named in the same refusal. One that holds a run which goes on was accepted before.
   const isOpen = past === null && options.journal === undefined && options.trustJournal !== true;
   await requireTrust(flow, trusting(root, !ground.isFree, options, isOpen ? stateDir : undefined));
-  const said = [...unmetered, ...tellLoudly(ground, options)];
+  const said = [...unmetered, ...warnAtOnce(ground, options)];
   return { config, backend, close, ground, spending, redactor, said };
 }
 
@@ -214,7 +212,7 @@ function newRun(
       const place = planned === undefined ? { cwd } : { cwd, worktree: planned.worktree };
       const repository = await pinRepository([flow], place, surroundings(options));
       const entered = { run, ...place, repository };
-      const create = async (): Promise<Recorded> => {
+      const create = async (): Promise<OpenedRecord> => {
         const at = clock.now();
         const { agent } = flow;
         const started = {
@@ -249,7 +247,7 @@ function newRun(
             return recorded;
           },
         };
-      // Recorded before it is made: a worktree that no record knows would belong to nobody if the process died now.
+      // Recorded before it is made: if the process died now, a worktree without a record would never be removed.
       const recorded = await create();
       let isDriven = false;
       stack.defer(async () => {

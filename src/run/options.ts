@@ -32,7 +32,7 @@ export type ResumeOptions = {
 } & AdoptOptions &
   DriveOptions;
 
-/** Asks the person at the terminal; null: nobody answered. `free`: other words than the choices will do as well. */
+/** Asks the person at the terminal; null: no answer. `free`: other words than the choices will do as well. */
 export type Ask = (
   question: string,
   choices: readonly string[],
@@ -65,11 +65,11 @@ export type DriveOptions = BackendOptions & {
   readonly onRun?: (run: string, isRecorded: boolean) => void;
   /** Called when nothing can refuse the run any more: from here on, stopping it by `signal` is better than a kill. */
   readonly onBegin?: () => void;
-  /** Asks the person at the terminal, one question at a time; absent when there is nobody. */
+  /** Asks the person at the terminal, one question at a time; absent without a terminal. */
   readonly ask?: Ask;
-  /** Stays when nobody is at the terminal, until somebody answers from another process. */
+  /** Without a terminal, waits for an answer from another process. */
   readonly wait?: boolean;
-  /** How long a question is open, over what the agent says; then it is settled as if nobody had been there. */
+  /** How long a question is open, over what the agent says; then it is settled as without a terminal. */
   readonly expireMs?: number;
   /** Hears at once what a person should know, such as an answer that cannot be used. Must not throw. */
   readonly notify?: (text: string) => void;
@@ -77,9 +77,9 @@ export type DriveOptions = BackendOptions & {
   readonly steered?: boolean;
   /** What the run and its steps may spend, in the place of what files and settings say; `resume` raises it. */
   readonly spending?: Granted;
-  /** What becomes of a tool call outside of a stage's list when nobody can be asked. */
+  /** What becomes of a tool call outside of a stage's list when no person can be asked. */
   readonly onPermission?: Person["absent"];
-  /** Hears what the model says while it says it, where the backend can tell. Must not throw. */
+  /** Hears what the model says while it says it, where the backend streams it. Must not throw. */
   readonly onText?: (step: string, delta: string) => void;
   /** How long a hook of the project may take; half a minute unless said. */
   readonly hookTimeoutMs?: number;

@@ -12,7 +12,7 @@ import type { DriveOptions, ResumeOptions } from "./options.ts";
 import { forgetWish, wishFor } from "./people/pause-and-stop.ts";
 import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
-import type { Result } from "./result.ts";
+import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
 import { recallBackend, watcherMs } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";
@@ -64,13 +64,13 @@ export async function resumeFrom(
   const handle = await journal.claim(row.id, { takeOver: options.takeOver ?? false });
   releaseOn(stack, handle);
   const over = await resultIfOver(journal, row.id, (options.clock ?? systemClock).now());
-  if (over !== null && handle.abandoned !== true) return toldOver(over, row.id, options);
+  if (over !== null && handle.abandoned !== true) return endedBefore(over, row.id, options);
   const recorded = await readRow(journal, row);
   const strays =
     handle.abandoned === true
       ? await endAll({ stateDir, run: row.id }, recallBackend(recorded.entries).spec, options)
       : [];
-  if (over !== null) return toldOver(over, row.id, options);
+  if (over !== null) return endedBefore(over, row.id, options);
   const accepted = await acceptImported(recorded, stateDir, options);
   requireUnpaused(recorded, stateDir, options);
   // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
@@ -182,7 +182,7 @@ function straysText(names: readonly string[]): string {
   return `Processes of the run were still running after the process that owned it had died. They were ended: ${names.join(", ")}.`;
 }
 
-/** Somebody wanted it to rest: only who says so goes on. A stop that nobody heeded is past. */
+/** RUN_PAUSED unless `unpause` is given. A request to stop that was not handled is dropped. */
 function requireUnpaused({ row, entries }: RecordedRun, stateDir: string, { unpause }: ResumeOptions): void {
   const ended = entries.at(-1)?.event;
   const wish = wishFor(stateDir, row.id);
@@ -211,7 +211,7 @@ function hasWorked(entries: readonly Entry[]): boolean {
   return entries.some(({ event }) => event.type.startsWith("step."));
 }
 
-/** A fork that nobody has driven yet. */
+/** A fork that has not been driven yet. */
 function isFresh(entries: readonly Entry[]): boolean {
   const started = entries[0]?.event;
   if (started?.type !== "run.started" || started.forkedFrom === undefined) return false;
@@ -250,7 +250,7 @@ export async function resultIfOver(journal: Journal, id: string, now: number): P
   return state.halted.length > 0 ? null : result;
 }
 
-function toldOver(result: Result, id: string, { notify }: ResumeOptions): Result {
+function endedBefore(result: Result, id: string, { notify }: ResumeOptions): Result {
   const text = `Run ${id} had already ended (${result.outcome}): nothing was resumed, and this is its result.`;
   notify?.(text);
   return { ...result, warnings: [...result.warnings, text] };

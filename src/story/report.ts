@@ -1,4 +1,5 @@
 /** What a run did, as people and programs read it afterwards: a fold of its journal beside the state. */
+import type { AtVisit } from "../flow/deed.ts";
 import {
   decisionIn,
   judgedIn,
@@ -104,7 +105,7 @@ export function addEntry(report: Report, entry: Entry): void {
 
 function addDenials(
   { denials }: Report,
-  { step, visit }: { readonly step: StepId; readonly visit: number },
+  { step, visit }: AtVisit,
   judged: readonly (JudgedCall & Pick<CallResult, "grant">)[],
 ): void {
   for (const one of judged) {

@@ -1,4 +1,5 @@
 /** A recorded run led through another flow: what was answered, checked and seen then is given to it now. */
+import { visitKey, laneIn, type AtVisit } from "../flow/deed.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { CheckResult, Entry, Event, Led } from "../flow/event.ts";
 import type { StepCommand } from "../flow/command.ts";
@@ -12,7 +13,7 @@ export type Rerouted = {
   readonly path: readonly Led[];
   readonly state: State;
   /** Where nothing is recorded that would lead on; null: the end was reached. */
-  readonly stuck: { readonly step: StepId; readonly visit: number; readonly why: string } | null;
+  readonly stuck: (AtVisit & { readonly why: string }) | null;
 };
 
 type StepEvent = Extract<Event, { readonly step: StepId }>;
@@ -40,7 +41,7 @@ export function reroute(
     const [first] = pending;
     if (first === undefined) return { path, state, stuck: null };
     if (first.type === "end") {
-      const goesOn = state.halted.some((lane) => (left.get(keyOf(lane))?.length ?? 0) > 0);
+      const goesOn = state.halted.some((lane) => (left.get(visitKey(lane))?.length ?? 0) > 0);
       go({ type: "run.ended", verdict: first.verdict });
       if (!goesOn) return { path, state, stuck: null };
       go({ type: "run.resumed", epoch: 0 });
@@ -48,8 +49,10 @@ export function reroute(
     }
     const ready = (pending as readonly StepCommand[]).flatMap((command) => fitting(command, left) ?? []);
     const next = ready.toSorted((a, b) => a.seq - b.seq)[0];
-    if (next === undefined)
-      return { path, state, stuck: { ...placeOf(first), why: whyStuck(first, state, left) } };
+    if (next === undefined) {
+      const { step, visit } = first;
+      return { path, state, stuck: { step, visit, why: whyStuck(first, state, left) } };
+    }
     next.take();
     while (edits[0] !== undefined && edits[0].seq < next.seq) go(edits.shift()!.event);
     go(next.event);
@@ -60,7 +63,7 @@ function byVisit(entries: readonly Entry[]): Map<string, Recorded[]> {
   const left = new Map<string, Recorded[]>();
   for (const { seq, event } of entries) {
     if (!("step" in event)) continue;
-    const key = keyOf(event);
+    const key = visitKey(event);
     const list = left.get(key) ?? [];
     list.push({ seq, event });
     left.set(key, list);
@@ -72,7 +75,7 @@ type Fitting = { readonly seq: number; readonly event: Event; readonly take: () 
 
 /** The first thing recorded of the visit that can be what comes of the command; what lies before it fits nowhere now. */
 function fitting(command: StepCommand, left: Map<string, Recorded[]>): Fitting | null {
-  const list = left.get(keyOf(command)) ?? [];
+  const list = left.get(visitKey(command)) ?? [];
   const index = list.findIndex(({ event }) => answers(command, inTurn(event, command)));
   const found = list[index];
   if (found === undefined) {
@@ -107,7 +110,7 @@ function resultsOf(names: readonly string[], run: readonly CheckResult[]): reado
 
 function whyStuck(command: StepCommand, state: State, left: Map<string, Recorded[]>): string {
   if (command.type === "check") {
-    const run = (left.get(keyOf(command)) ?? []).flatMap(({ event }) =>
+    const run = (left.get(visitKey(command)) ?? []).flatMap(({ event }) =>
       event.type === "step.checked" ? event.results : [],
     );
     const missing = command.checks.filter((name) => !run.some((result) => result.name === name));
@@ -116,16 +119,8 @@ function whyStuck(command: StepCommand, state: State, left: Map<string, Recorded
   if (command.type === "hook") return `what its ${command.hook} hook would give is not recorded`;
   if (command.type === "look") return "what would be seen outside is not recorded";
   if (command.type === "call") return "what its tools would give is not recorded";
-  const lane = state.lanes.find((other) => keyOf(other) === keyOf(command));
+  const lane = laneIn(state, command);
   const errors = lane?.say.flatMap((say) => (say.kind === "repair" ? say.errors : [])) ?? [];
   if (errors.length > 0) return `its recorded answer does not fit any more: ${errors.join("; ")}`;
   return "no answer to it is recorded";
-}
-
-function placeOf({ step, visit }: StepCommand): { readonly step: StepId; readonly visit: number } {
-  return { step, visit };
-}
-
-function keyOf({ step, visit }: { readonly step: StepId; readonly visit: number }): string {
-  return `${step}@${visit}`;
 }

@@ -1,6 +1,6 @@
 /** The visits of a run, each with all that happened in it and how the run stood before and after: a fold of its journal. */
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
-import { laneIn } from "../flow/deed.ts";
+import { laneIn, visitKey, type AtVisit } from "../flow/deed.ts";
 import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import type { CheckResult, Entry, Event } from "../flow/event.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
@@ -63,7 +63,7 @@ export function traceOf(began: Prepared, entries: readonly Entry[], adopted?: Pr
 }
 
 /** `STEP@VISIT`; null: it is not of that form. */
-export function visitIn(target: string): { readonly step: StepId; readonly visit: number } | null {
+export function visitIn(target: string): AtVisit | null {
   const [, step, visit] = /^(.+)@(\d+)$/.exec(target) ?? [];
   return step === undefined ? null : { step, visit: Number(visit) };
 }
@@ -90,7 +90,7 @@ export function createTrace(target?: string | null): {
   let newest: readonly Growing[] = [];
   let decided: Growing | null = null;
 
-  const visitOf = ({ step, visit }: Pick<Lane, "step" | "visit">) => bySteps.get(step)?.[visit - 1];
+  const visitOf = ({ step, visit }: AtVisit) => bySteps.get(step)?.[visit - 1];
 
   const meet = (lane: Lane, seq: number, flow: Prepared) => {
     if (visitOf(lane) !== undefined) return;
@@ -175,8 +175,8 @@ function countChecks(ran: Map<string, number>, results: readonly CheckResult[]):
   });
 }
 
-function conversationOf(flow: Flow, at: { readonly step: StepId; readonly visit: number }): string {
-  return own(flow.steps, at.step)?.transcript === "fresh" ? `${at.step}@${at.visit}` : "shared";
+function conversationOf(flow: Flow, at: AtVisit): string {
+  return own(flow.steps, at.step)?.transcript === "fresh" ? visitKey(at) : "shared";
 }
 
 function present<T>(list: readonly (T | undefined)[]): readonly T[] {

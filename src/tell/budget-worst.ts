@@ -1,4 +1,5 @@
 /** The heaviest way through a flow: by the ceiling on visits, or by the shape of the flow alone. */
+import { targetsOf } from "../flow/graph.ts";
 import type { Flow, Move, Step, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { backTargets, branchesOf, isForking, movesOf } from "../flow/branches.ts";
@@ -230,17 +231,6 @@ function placeOf(step: Step, steps: ReadonlyMap<StepId, Step>): StepId {
 
 export function hasForks({ steps }: FlowGraph): boolean {
   return [...steps.values()].some(isForking);
-}
-
-function* targetsOf(move: Move): Generator<StepId> {
-  for (const { move: one } of branchesOf(move)) {
-    if (one.kind === "goto") yield one.step;
-    else if (one.kind === "jump") yield* one.among;
-    else if (one.kind === "fork") {
-      yield* one.steps;
-      if (one.join !== null) yield one.join;
-    }
-  }
 }
 
 /** Every id before those it leads to; null when they lead round in a circle. */

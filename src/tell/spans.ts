@@ -2,7 +2,7 @@
  * A run as spans: the run, its visits, and in them responses of the model, tool calls, checks and hooks. Attributes follow
  * the GenAI conventions where there are any; what was said is in them only if asked for.
  */
-import { laneIn, type AtVisit } from "../flow/deed.ts";
+import { laneIn, visitKey } from "../flow/deed.ts";
 import type { Lane, State } from "../engine/decide/state.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
@@ -44,7 +44,7 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
     }
     if (event.type === "run.started" || event.type === "run.resumed") root = { key: `run ${seq}`, start: at };
     for (const lane of after.lanes) {
-      const name = nameOf(lane);
+      const name = visitKey(lane);
       if (!open.has(name)) open.set(name, { key: `visit ${name} ${seq}`, begun: at, since: at });
     }
     newest = { at, state: after };
@@ -52,8 +52,8 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
 
   const visitSpan = (lane: Lane, end: number, more: Attributes, failed: boolean): readonly TraceSpan[] => {
     const { step, visit } = lane;
-    const begun = open.get(nameOf(lane));
-    open.delete(nameOf(lane));
+    const begun = open.get(visitKey(lane));
+    open.delete(visitKey(lane));
     if (begun === undefined) return [];
     const attributes = { "lockstep.step.id": step, "lockstep.visit": visit, ...more };
     const { key, begun: start } = begun;
@@ -67,7 +67,7 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
     const step = "visit" in event ? own(moment.flow.steps, event.step) : undefined;
     const lane = "visit" in event ? laneIn(moment.before, event) : undefined;
     if (step === undefined || lane === undefined) return [];
-    const visit = open.get(nameOf(lane));
+    const visit = open.get(visitKey(lane));
     const start = visit?.since ?? end;
     if (visit !== undefined) visit.since = end;
     const parent = visit?.key ?? null;
@@ -129,8 +129,4 @@ export function createSpans(flow: Flow, run: string, isTelling: boolean): Spans 
       return [...state.lanes.flatMap((lane) => visitSpan(lane, at, {}, false)), ...runSpan(at, state)];
     },
   };
-}
-
-function nameOf({ step, visit }: AtVisit): string {
-  return `${step}@${visit}`;
 }

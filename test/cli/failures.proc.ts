@@ -353,6 +353,19 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     );
   });
 
+  test("a check loads what loads an agent, and not what runs it; help loads neither", async () => {
+    const isPart = (name: string) => (file: string) => new RegExp(`/${name}-[\\w-]{8}\\.js$`).test(file);
+    for (const { line, parts } of [
+      { line: ["check", "notes"], parts: ["load"] },
+      { line: ["run", "notes", ...base], parts: ["load", "run"] },
+      { line: ["--help"], parts: [] },
+    ]) {
+      const loaded = filesLoadedBy(await withImport(REPORT_LOADS, line));
+      const found = ["load", "run", "ajv"].filter((name) => loaded.some(isPart(name)));
+      assert.deepEqual(found, parts, loaded.join("\n"));
+    }
+  });
+
   test("an old Node is told so: exit 3", async () => {
     const old = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });
       process.getBuiltinModule = undefined;`;

@@ -337,7 +337,7 @@ async function oneRun(
   let hit: Hit | null = null;
   let args: readonly string[] | null = world.begin;
   for (const [time, { place, blow }] of chances.entries()) {
-    done.push(`${blow} at ${told(world, place)}`);
+    done.push(`${blow} at ${strikeText(world, place)}`);
     const before = hit?.release;
     if (before !== undefined) setTimeout(before, 100);
     hit = await strike(world, args, place, blow, stand);
@@ -378,7 +378,7 @@ async function checkNothing(world: Struck): Promise<void> {
   assert.deepEqual(linesOf(await world.git(home, "status", "--porcelain")), scenario.users ?? []);
 }
 
-function told({ recorded }: Struck, place: Place): string {
+function strikeText({ recorded }: Struck, place: Place): string {
   const command = place.what === "git" ? `(${recorded.gits[place.nth - 1]?.command}) ` : "";
   const call = place.what === "git" && place.when === "inside" ? ` ${place.call} ${place.time}` : "";
   return `${place.what} ${place.nth} ${command}${place.when}${call}`;

@@ -116,6 +116,7 @@ const VALUES = [...ODDITIES, ...ATTACKS.flatMap((attack) => WRAPPINGS.map((wrap)
 /**
  * The value in every place a command may have for it. Quoted, it must arrive as it is; without quotes it falls into
  * words, but none of them may be a command.
+ * `-x`: without it grep takes quadratic time for a long pattern that repeats itself.
  */
 const COMMAND = `
 printf %s "\${value}" >arrived
@@ -123,7 +124,7 @@ other="\${value}"; printf %s "$other" >copied
 printf %s "<\${value}>" >wrapped
 [ "\${value}" = "$other" ] && case "\${value}" in "$other") ;; *) exit 9 ;; esac
 set -- "\${value}"; printf %s "$1" >argument; echo $# >count
-printf %s "\${value}" | LC_ALL=C grep -cF -- "\${value}" >/dev/null
+printf %s "\${value}" | LC_ALL=C grep -cxF -- "\${value}" >/dev/null
 cat <<END >document
 \${value}
 END

@@ -29,7 +29,10 @@ test(`${MACHINES} generated machines: every recorded decision is drawn, and sibl
     const path = entries.flatMap(({ led }) => led ?? []);
     for (const moment of story(ready(flow), entries)) deedsAgree(moment);
     for (const led of path) {
-      assert.ok(edges.some(isEdgeOf(led)), `${told(led)} is not drawn:\n${JSON.stringify(edges, null, 1)}`);
+      assert.ok(
+        edges.some(isEdgeOf(led)),
+        `${ledText(led)} is not drawn:\n${JSON.stringify(edges, null, 1)}`,
+      );
       for (const id of led.fork ?? []) {
         met.forks += 1;
         assert.ok(edges.some((edge) => edge.kind === "fork" && edge.from === led.step && isTo(edge, id)));
@@ -124,7 +127,7 @@ function isEdgeOf({ step, label, to }: Led) {
   return (edge: Edge) => edge.from === step && (edge.as ?? edge.label) === label && isTo(edge, to);
 }
 
-function told({ step, label, to, place }: Led): string {
+function ledText({ step, label, to, place }: Led): string {
   return `${step} -${label}-> ${to ?? "end"}${place === undefined ? "" : ` (place ${place})`}`;
 }
 

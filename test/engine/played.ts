@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { whyAll } from "../../src/run/records/why.ts";
+import { whyAll } from "../../src/tell/why.ts";
 import * as testing from "../../src/testing/scenario.ts";
 import { ready } from "../ready.ts";
 import { reportsOf } from "../run/reports.ts";

@@ -1,5 +1,5 @@
 /**
- * 100,000 generated turn sequences of a stage: mixed batches, payloads that do not fit, prose, unknown tools, calls
+ * Generated turn sequences of a stage (100,000 in CI): mixed batches, payloads that do not fit, prose, unknown tools, calls
  * with the same id, oversized answers, faults. Whatever the model sends, Act ends in one of its two ways.
  */
 import assert from "node:assert/strict";
@@ -10,8 +10,9 @@ import { EMPTY_STATE, type State } from "../../src/engine/decide/state.ts";
 import type { Call, Event, Reply } from "../../src/flow/event.ts";
 import { sketchMachine } from "../../src/testing/flows.ts";
 import { ready } from "../ready.ts";
+import { roundsOf } from "../rounds.ts";
 
-const SEQUENCES = 100_000;
+const SEQUENCES = roundsOf(100_000);
 const CAP = 4;
 const ATTEMPTS = 2;
 const schema = { type: "object", required: ["n"], properties: { n: { type: "number" } } };

@@ -75,7 +75,7 @@ type Row = {
   readonly also?: (played: Played) => void;
 };
 
-const told = (played: Played) =>
+const pathOf = (played: Played) =>
   played.entries.flatMap(({ led }) => (led === undefined ? [] : [`${led.step}:${led.label}`])).join(" ");
 const result = ({ state }: Played, stage: string) => state.handoff[stage] ?? {};
 
@@ -599,6 +599,33 @@ const rows: readonly Row[] = [
     ],
     outcome: "completed",
   })),
+  ...(
+    [
+      ["independent", "completed", null],
+      ["together", "failed", "ParallelSiblingFailure"],
+    ] as const
+  ).map(([policy, outcome, code]): Row => ({
+    name: `next in code: siblings ${policy}, of which one fails`,
+    stages: {
+      plan: {},
+      a: { turns: 1, attempts: 1 },
+      b: {},
+      meet: { prompt: "{{ctx.upstream[0].verdict}} {{ctx.upstream[1].verdict}}" },
+    },
+    more: HOOKS,
+    hooks: (path) =>
+      path === "plan.next"
+        ? { execution: "parallel", nextStages: ["a", "b", "meet"], join: "meet", policy }
+        : undefined,
+    model: [
+      done({}, "plan"),
+      { ...prose, step: "a" },
+      done({}, "b"),
+      { step: "meet", saw: ["fail ok"], output: {} },
+    ],
+    outcome,
+    code,
+  })),
   {
     name: "next in code: side by side with a join",
     stages: { plan: {}, a: {}, b: {}, meet: {} },
@@ -701,7 +728,7 @@ for (const row of rows) {
       [row.outcome ?? "completed", row.code ?? null],
       `${verdict?.reason}`,
     );
-    if (row.path !== undefined) assert.equal(told(played), row.path);
+    if (row.path !== undefined) assert.equal(pathOf(played), row.path);
     if (row.reason !== undefined) assert.match(verdict?.reason ?? "", row.reason);
     if (row.waits !== undefined) assert.deepEqual(played.waits, row.waits);
     if (row.asked !== undefined) assert.equal(played.asked.length, row.asked);

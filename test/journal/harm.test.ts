@@ -18,13 +18,13 @@ describe("journal: harm", () => {
       await record(directory);
       const file = join(directory, "runs.db");
       const whole = readFileSync(file);
-      const before = await told(directory);
+      const before = await contentsOf(directory);
       let noticed = 0;
       for (const place of places(whole.length, FLIPS)) {
         const bytes = Buffer.from(whole);
         bytes[place]! ^= 1 << (place % 8);
         writeFileSync(file, bytes);
-        const after = await told(directory);
+        const after = await contentsOf(directory);
         if (after === null) noticed += 1;
         else assert.deepEqual(after, before, `byte ${place} of ${whole.length}`);
       }
@@ -125,7 +125,7 @@ function places(length: number, count: number): readonly number[] {
 }
 
 /** Everything that can be read of it; null: something was noticed. */
-async function told(directory: string): Promise<unknown> {
+async function contentsOf(directory: string): Promise<unknown> {
   let journal: Journal | undefined;
   try {
     journal = await open(directory);

@@ -4,10 +4,11 @@ import { applyFixes, type FixedFiles } from "../../src/load/fix.ts";
 import { tree001, tree002 } from "./documents.ts";
 import { mutateText, mutateValue } from "./mutate.ts";
 import { filesOf, load, tree, type Tree } from "./world.ts";
+import { roundsOf } from "../rounds.ts";
 import { random } from "./random.ts";
 
 /** What a mutation can show, it shows in the first few hundred rounds; more forms in the files show more than more rounds. */
-const ROUNDS = 24_000;
+const ROUNDS = roundsOf(24_000);
 /** Of so many one is mended too. */
 const SAMPLE = 60;
 const SEED = 20_260_320;

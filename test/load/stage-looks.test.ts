@@ -10,7 +10,7 @@ import { stepText } from "../../src/cli/text/explain-step.ts";
 import { createPaint } from "../../src/cli/text/text.ts";
 import { budgetLine, budgetOf } from "../../src/tell/budget.ts";
 import { outlineOf } from "../../src/tell/outline.ts";
-import { explainAgent, explainStep } from "../../src/run/records/explain.ts";
+import { explainAgent, explainStep } from "../../src/run/explain.ts";
 import { FOLDER, loadStages, stageTree, type StageChanges } from "./stage-world.ts";
 
 const plain = createPaint(false);

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parse } from "yaml";
+import { roundsOf } from "../rounds.ts";
 import { random } from "./random.ts";
 import { FOLDER, loadStages } from "./stage-world.ts";
 import type { Tree } from "./world.ts";
 
-const ROUNDS = 6_000;
+const ROUNDS = roundsOf(6_000);
 const SEED = 20_260_401;
 
 /** What an author, a merge or a bad tool may leave behind. */

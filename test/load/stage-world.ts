@@ -83,6 +83,6 @@ export function loadStages(tree: Tree): LoadResult {
 }
 
 /** `error StageTurnCapTooLow stages/plan.md /turnCap` */
-export function told({ severity, code, file, pointer }: Problem): string {
+export function findingLine({ severity, code, file, pointer }: Problem): string {
   return `${severity} ${code} ${file.replace(`${FOLDER}/`, "")} ${pointer}`.trimEnd();
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { Step } from "../../src/flow/flow.ts";
 import { CODES } from "../../src/load/codes.ts";
 import { printed } from "./documents.ts";
-import { FOLDER, loadStages, stageTree, told, type StageChanges } from "./stage-world.ts";
+import { FOLDER, loadStages, stageTree, findingLine, type StageChanges } from "./stage-world.ts";
 import { AROUND, CHECK, forked, inputs, plan } from "./stage-rows/row.ts";
 import { FIELD_ROWS } from "./stage-rows/fields.ts";
 import { PLACEHOLDERS } from "./stage-rows/placeholders.ts";
@@ -82,7 +82,7 @@ const FIELDS = [
 
 for (const field of FIELDS.slice(1)) {
   test(`${field} is required`, () => {
-    const found = problemsOf({ plan: { [field]: undefined } }).map(told);
+    const found = problemsOf({ plan: { [field]: undefined } }).map(findingLine);
     assert.ok(found.includes(plan(`/${field}`, "StageFieldMissing")), found.join("\n"));
     assert.deepEqual(
       found.filter((one) => one.includes("stages/plan.md")),
@@ -95,14 +95,14 @@ test("a stage without any field is told all eight, in the order of the fields", 
   const { problems, flow } = loadStages({ [`${FOLDER}/stages/plan.md`]: "---\n---\n" });
   assert.equal(flow, null);
   assert.deepEqual(
-    problems.map(told),
+    problems.map(findingLine),
     FIELDS.map((field) => plan(`/${field}`, "StageFieldMissing")),
   );
 });
 
 for (const [name, changes, findings] of FIELD_ROWS) {
   test(`field ${name}`, () => {
-    assert.deepEqual(problemsOf(changes).map(told), findings);
+    assert.deepEqual(problemsOf(changes).map(findingLine), findings);
   });
 }
 
@@ -163,7 +163,7 @@ function laughs(): string {
 for (const [name, text, findings, body] of CONTAINERS) {
   test(`a file ${name}`, () => {
     const { flow, problems } = loadStages({ [`${FOLDER}/stages/plan.md`]: text });
-    assert.deepEqual(problems.map(told), findings);
+    assert.deepEqual(problems.map(findingLine), findings);
     if (body !== undefined) assert.equal(flow!.steps.plan!.prompt.text, body);
   });
 }
@@ -180,7 +180,7 @@ test("findings stand where things are written, in the front matter and in the bo
       : pointer.slice(1);
     assert.ok(lines[line - 1]!.slice(column - 1).startsWith(word), `${pointer} at ${line}:${column}`);
   }
-  assert.deepEqual(problems.map(told), [
+  assert.deepEqual(problems.map(findingLine), [
     plan("/turnCap", "StageTurnCapTooLow"),
     plan("/body#{{ env.HOME }}", "STAGE-PLACEHOLDER", "warning"),
     plan("/body#stage.tags", "StageCtxUnresolved"),
@@ -212,7 +212,7 @@ test("all problems of all files come at once, by file and then by field", () => 
     plan: { resolutionPolicy: "x", name: 2 },
     machine: { entry: "plan", joinRule: "x", id: "other" },
     broken: "no front matter",
-  }).map(told);
+  }).map(findingLine);
   assert.deepEqual(found, [
     "warning AC-NAME machine.yaml /id",
     "error StageDefinitionInvalid machine.yaml /joinRule",
@@ -226,7 +226,7 @@ test("all problems of all files come at once, by file and then by field", () => 
 
 for (const [name, changes, findings] of PLACEHOLDERS) {
   test(`placeholder ${name}`, () => {
-    assert.deepEqual(problemsOf(changes).map(told), findings);
+    assert.deepEqual(problemsOf(changes).map(findingLine), findings);
   });
 }
 
@@ -290,7 +290,7 @@ for (const [name, next, move, machine] of NEXT) {
     const { flow, problems } = loadStages(
       stageTree({ ...AROUND, plan: { next }, machine: { entry: "plan", ...machine } }),
     );
-    assert.deepEqual(problems.map(told), []);
+    assert.deepEqual(problems.map(findingLine), []);
     const { ok, skip } = flow!.steps.plan!.edges;
     assert.deepEqual([ok, skip], [move, move]);
   });
@@ -298,7 +298,7 @@ for (const [name, next, move, machine] of NEXT) {
 
 for (const [name, changes, findings] of WAYS) {
   test(`way: ${name}`, () => {
-    assert.deepEqual(problemsOf(changes).map(told), findings);
+    assert.deepEqual(problemsOf(changes).map(findingLine), findings);
   });
 }
 
@@ -311,14 +311,14 @@ test("what is wrong with a way shows the way there", () => {
 
 for (const [name, changes, findings] of MACHINES) {
   test(`machine: ${name}`, () => {
-    assert.deepEqual(problemsOf(changes).map(told), findings);
+    assert.deepEqual(problemsOf(changes).map(findingLine), findings);
   });
 }
 
 test("no stage at all", () => {
   const { flow, problems } = loadStages({ [`${FOLDER}/stages/notes.txt`]: "x" });
   assert.equal(flow, null);
-  assert.deepEqual(problems.map(told), ["error StageDefinitionInvalid stages"]);
+  assert.deepEqual(problems.map(findingLine), ["error StageDefinitionInvalid stages"]);
 });
 
 test("everything that can be written is in the flow", () => {
@@ -345,7 +345,7 @@ test("everything that can be written is in the flow", () => {
         '{"displayName":"Release","description":"Releases.","runner":{"flow":{"defaultModel":"haiku"},"boundaries":{"permissionMode":"plan"}}}',
     }),
   );
-  assert.deepEqual(problems.map(told), []);
+  assert.deepEqual(problems.map(findingLine), []);
   assert.deepEqual(
     [flow!.title, flow!.description, flow!.limits, flow!.openArguments],
     ["Release", "Releases.", { visits: 7 }, undefined],
@@ -448,7 +448,7 @@ test("docs/stages.md shows files that load", () => {
   const { problems } = loadStages(
     stageTree({ plan: stage!, "machine.yaml": machine!, build: { assert: ["tests"], next: "review" } }),
   );
-  assert.deepEqual(problems.map(told), []);
+  assert.deepEqual(problems.map(findingLine), []);
 });
 
 /** A fault of the YAML is one finding, whatever a parser makes of the lines after it. */
@@ -482,7 +482,7 @@ test("a NextResult without stages is told from what is no form of next at all", 
     [{ other: 1 }, "error StageDefinitionInvalid stages/plan.md /next"],
   ] as const;
   for (const [next, expected] of rows) {
-    const found = loadStages(stageTree({ plan: { next } })).problems.map(told);
+    const found = loadStages(stageTree({ plan: { next } })).problems.map(findingLine);
     assert.ok(found.includes(expected), found.join("\n"));
   }
 });

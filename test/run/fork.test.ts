@@ -19,7 +19,7 @@ import {
   type ScriptReply,
 } from "../../src/run/index.ts";
 import { parseBundle } from "../../src/run/records/bundle.ts";
-import { whyAll } from "../../src/run/records/why.ts";
+import { whyAll } from "../../src/tell/why.ts";
 import { JOURNALS } from "./golden.ts";
 import { homeBeside, agentFiles, projectWith, stepTo } from "./project.ts";
 

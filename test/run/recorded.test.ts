@@ -28,7 +28,7 @@ import {
 import { foreseenOf } from "../../src/run/trust/foreign-state.ts";
 import { particularsOf, readRun } from "../../src/run/records/runs.ts";
 import { trustLines } from "../../src/run/trust/trust-lines.ts";
-import { whyAll } from "../../src/run/records/why.ts";
+import { whyAll } from "../../src/tell/why.ts";
 
 const RECORDED = fileURLToPath(new URL("../journal/recorded/", import.meta.url));
 

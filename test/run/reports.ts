@@ -6,7 +6,7 @@ import type { Entry } from "../../src/flow/event.ts";
 import type { Flow, Flows } from "../../src/flow/flow.ts";
 import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { show } from "../../src/run/index.ts";
-import { whyAll } from "../../src/run/records/why.ts";
+import { whyAll } from "../../src/tell/why.ts";
 import { story } from "../../src/story/story.ts";
 import { logLines } from "../../src/tell/log.ts";
 import { outlineOf } from "../../src/tell/outline.ts";

@@ -190,7 +190,7 @@ export function pathOf({ path }: Result): string {
 }
 
 /** Results that were sent back for tool calls, in order, each as its text. */
-export function told(asked: readonly Asked[]): readonly string[] {
+export function toolResults(asked: readonly Asked[]): readonly string[] {
   const last = asked.at(-1)?.messages ?? [];
   return last.flatMap((message) =>
     message.role === "tool" ? message.results.map(({ content }) => content) : [],

@@ -7,7 +7,7 @@ import { sketchCheck, sketchMachine } from "../../src/testing/flows.ts";
 import { play } from "../engine/played.ts";
 import { ready } from "../ready.ts";
 
-const told = ({ name, about }: AuditRecord) => {
+const recordText = ({ name, about }: AuditRecord) => {
   const word = about.verdict ?? about.check ?? about.stageId ?? about.from;
   return typeof word === "string" ? `${name} ${word}` : name;
 };
@@ -39,7 +39,7 @@ test("a stage that is steered, sends a bad payload, is refused a batch, fails it
     ],
   });
   const records = audit(ready(flow), entries);
-  assert.deepEqual(records.filter(({ name }) => !NOISE.has(name)).map(told), [
+  assert.deepEqual(records.filter(({ name }) => !NOISE.has(name)).map(recordText), [
     "SMAttached",
     "SessionTurnStart plan",
     "StageSteered",

@@ -24,7 +24,7 @@ const times = (max: number, move: Move, after: Move): Move => ({ kind: "times", 
 const checks = { proof: sketchCheck("proof", "true") };
 
 /** `a -next[risk = high]-> b`, with `~` before the arrow's head where the edge closes a circle. */
-function told({ from, label, as, when, to, isLoop, kind }: Edge): string {
+function edgeText({ from, label, as, when, to, isLoop, kind }: Edge): string {
   const target =
     to.kind === "end" ? (to.outcome === "completed" ? "end" : to.code) : to.kind === "any" ? "any" : to.step;
   const word = as === null ? label : `${label}/${as}`;
@@ -319,13 +319,13 @@ const rows: readonly [name: string, flow: Flow, edges: readonly string[]][] = [
 for (const [name, flow, expected] of rows) {
   test(`outline: ${name}`, () => {
     const edges = outlineOf(flow).edges.filter((edge) => !edge.isTacit);
-    assert.deepEqual(edges.map(told), expected);
+    assert.deepEqual(edges.map(edgeText), expected);
   });
 }
 
 test("abort is on every step and tacit", () => {
   const { edges } = outlineOf(sketchFlow({ a: { edges: { closing: null } } }));
-  assert.deepEqual(edges.filter((edge) => edge.isTacit).map(told), ["a -abort-> AGENT_ABORTED end"]);
+  assert.deepEqual(edges.filter((edge) => edge.isTacit).map(edgeText), ["a -abort-> AGENT_ABORTED end"]);
 });
 
 test("nodes are told by rank, the reached ones first, each with what was found about it", () => {

@@ -124,7 +124,7 @@ export function toCalls(toolCall: JsonObject, asking: AcpPermission = {}): reado
     if (by === "server") return [{ name, input }];
   }
   const said = [announced.first, announced.now, call];
-  const tool = by === "name" && !isKnownKind(kind) ? (own(BY_NAME, name) ?? null) : toolOfKind(kind);
+  const tool = toolOfKind(kind) ?? (by === "name" ? (own(BY_NAME, name) ?? null) : null);
   // The tools of that name, for the agents that were tried, look for a regular expression.
   const isRegex = name.toLowerCase() === "grep";
   const hasCommand = raw.command !== undefined || raw.cmd !== undefined;
@@ -145,10 +145,6 @@ function unknown(name: string, input: JsonObject): JudgedAcpCall {
 
 function isUnspecific(kind: Json | undefined): boolean {
   return kind === undefined || kind === "other";
-}
-
-function isKnownKind(kind: Json | undefined): boolean {
-  return toolOfKind(kind) !== null;
 }
 
 function toolOfKind(kind: Json | undefined): string | null {

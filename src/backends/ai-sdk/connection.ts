@@ -22,9 +22,9 @@ export type Proxy = {
 
 type Row = {
   readonly codes: RegExp;
-  /** false: trying again cannot help. */
-  readonly passes: boolean;
-  readonly isUnreached: boolean;
+  /** Trying again can help. */
+  readonly passes?: true;
+  readonly isUnreached?: true;
   readonly hint: (host: string, start: string) => string;
   /** Where the proxy is what could not be reached. */
   readonly ofProxy?: string;
@@ -55,38 +55,28 @@ const ROWS: readonly Row[] = [
   },
   {
     codes: /^(?:ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO|ERR_SSL_\w+)$/,
-    passes: false,
-    isUnreached: false,
     hint: (host) => `${host} does not speak https: begin the base address with http:// if that is intended.`,
   },
   {
     codes: /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|ALTNAME/,
-    passes: false,
-    isUnreached: false,
     hint: (host) =>
       `The certificate of ${host} is not valid: check the base address, and the clock of this machine.`,
   },
   {
     codes: /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)/,
-    passes: false,
-    isUnreached: false,
     hint: (host) =>
       `The certificate of ${host} is not trusted: set NODE_EXTRA_CA_CERTS to the file of the authority that issued it.`,
   },
   {
     codes: /^HPE_/,
-    passes: false,
-    isUnreached: false,
     hint: (host) => `${host} does not speak HTTP at this port: correct the base address.`,
   },
   {
     codes: /^BAD_PORT$/,
-    passes: false,
-    isUnreached: false,
     hint: (host) =>
       `${host} has a port that is reserved for another service: let the server listen at another one.`,
   },
-  { codes: /^(?:E[A-Z]+|UND_ERR_\w+)$/, passes: true, isUnreached: false, hint: () => "" },
+  { codes: /^(?:E[A-Z]+|UND_ERR_\w+)$/, passes: true, hint: () => "" },
 ];
 
 /** A local server that is being restarted is back in seconds; one that was never started is not waited for. */
@@ -120,7 +110,7 @@ export function connectionTrouble(
   return {
     kind: row.passes ? "network" : "other",
     words,
-    isUnreached: row.isUnreached && !isLocal(baseUrl),
+    isUnreached: row.isUnreached === true && !isLocal(baseUrl),
     ...(hint === "" ? {} : { hint }),
     ...(isFast ? { retryAfterMs: LOCAL_WAIT_MS } : {}),
   };

@@ -59,6 +59,15 @@ export type ReasoningEffort = (typeof EFFORTS)[number];
 /** Variables whose value is a token that is sent as `Authorization: Bearer` where a key would be sent otherwise. */
 export const TOKENS: readonly string[] = ["ANTHROPIC_AUTH_TOKEN"];
 
+const OPENAI: Provider = {
+  package: "@ai-sdk/openai",
+  version: "4",
+  keys: ["OPENAI_API_KEY"],
+  baseUrl: "https://api.openai.com/v1",
+  baseUrlEnv: "OPENAI_BASE_URL",
+  mostTools: 128,
+};
+
 export const PROVIDERS: { readonly [id in ProviderId]: Provider } = {
   anthropic: {
     package: "@ai-sdk/anthropic",
@@ -68,22 +77,8 @@ export const PROVIDERS: { readonly [id in ProviderId]: Provider } = {
     baseUrlEnv: "ANTHROPIC_BASE_URL",
     addressVersion: "v1",
   },
-  openai: {
-    package: "@ai-sdk/openai",
-    version: "4",
-    keys: ["OPENAI_API_KEY"],
-    baseUrl: "https://api.openai.com/v1",
-    baseUrlEnv: "OPENAI_BASE_URL",
-    mostTools: 128,
-  },
-  "openai-chat": {
-    package: "@ai-sdk/openai",
-    version: "4",
-    keys: ["OPENAI_API_KEY"],
-    baseUrl: "https://api.openai.com/v1",
-    baseUrlEnv: "OPENAI_BASE_URL",
-    mostTools: 128,
-  },
+  openai: OPENAI,
+  "openai-chat": OPENAI,
   google: {
     package: "@ai-sdk/google",
     version: "4",

@@ -6,7 +6,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { foldedName } from "../../flow/machine/control.ts";
-import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
+import type { GroundPlace, InGround, Pins } from "../../flow/machine/ground.ts";
 import { openPins } from "../tools/pinned.ts";
 
 export type Ground = {
@@ -86,8 +86,6 @@ const CONTROL: readonly string[] = [".git", RECORDS];
 /** The definitions of agents, the running one among them. */
 const AGENTS = ".agent";
 
-type Inside = Extract<GroundPlace, { kind: "inside" }>;
-
 function locate(cwd: string, path: string): GroundPlace {
   const fault = faultOf(path);
   if (fault !== null) return refuse(path, fault);
@@ -137,7 +135,7 @@ function startsWith(parts: readonly string[], start: readonly string[]): boolean
 }
 
 /** The parts of the place and those of the path as asked for: either may be the one that counts. */
-function waysOf(cwd: string, path: string, place: Inside): readonly (readonly string[])[] {
+function waysOf(cwd: string, path: string, place: InGround): readonly (readonly string[])[] {
   const root = realpathSync.native(cwd);
   const asked = relative(root, resolve(root, path));
   const isOther = asked === ".." || asked.startsWith(`..${sep}`) || isAbsolute(asked);
@@ -145,7 +143,12 @@ function waysOf(cwd: string, path: string, place: Inside): readonly (readonly st
   return [place.parts.map(foldedName), ...(isOther ? [] : [asked.split(/[\\/]/).map(foldedName)])];
 }
 
-function readable(cwd: string, path: string, place: Inside, records: readonly Below<string>[]): GroundPlace {
+function readable(
+  cwd: string,
+  path: string,
+  place: InGround,
+  records: readonly Below<string>[],
+): GroundPlace {
   try {
     const ways = waysOf(cwd, path, place);
     if (ways.some((parts) => parts.includes(RECORDS))) return refuse(path, NOT_FOR_READING);
@@ -160,7 +163,7 @@ function readable(cwd: string, path: string, place: Inside, records: readonly Be
 function shielded(
   cwd: string,
   path: string,
-  place: Inside,
+  place: InGround,
   protect: readonly string[],
   fixed: readonly Below<Fixed>[],
 ): GroundPlace {

@@ -29,7 +29,7 @@ export function createRedactor(known: () => readonly string[]): Redactor {
   /** Keys that hold nothing to hide: answers have the same ones again and again. */
   const clean = new Set<string>();
   const ofKnown = () => (needles === undefined ? (needles = found()) : needles);
-  const found = () => (learned.length === 0 ? needlesOf(known()) : needlesFor([...known(), ...learned]));
+  const found = () => needlesFor([...known(), ...learned]);
 
   const text = (whole: string): string => {
     if (whole.length < SHORTEST) return whole;
@@ -84,17 +84,6 @@ export function createRedactor(known: () => readonly string[]): Redactor {
     learn,
   };
 }
-
-/** Runs that begin together know the same values, and share what looks for them. */
-function needlesOf(values: readonly string[]): Needles | null {
-  const same = shared.get(values);
-  if (same !== undefined) return same;
-  const made = needlesFor(values);
-  shared.set(values, made);
-  return made;
-}
-
-const shared = new WeakMap<readonly string[], Needles | null>();
 
 type Members = { readonly [key: string]: unknown };
 

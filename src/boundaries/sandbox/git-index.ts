@@ -1,6 +1,7 @@
 /** Which folders a git index records as repositories of their own: git looks into them, and obeys their settings. */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
+import { errorText } from "../../flow/text/harmless.ts";
 import { readRegular } from "../tools/small-file.ts";
 
 /**
@@ -44,8 +45,7 @@ function indexAt(file: string, object: number): Index | null {
   try {
     return parseIndex(bytes, object);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`${file} is not understood (${why})`, { cause: error });
+    throw new Error(`${file} is not understood (${errorText(error)})`, { cause: error });
   }
 }
 

@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 import { isInside, isInsideAny } from "../gate/paths.ts";
 import {
   gitPlaces,
@@ -98,8 +99,7 @@ export function nestedRepositories(policy: SandboxPolicy): ReadonlySet<string> {
     for (const root of rootsOf(policy)) nestedPlaces(root);
     return new Set(rootsOf(policy).flatMap((root) => nestedIn(root).map(keyOf)));
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    const message = `Git settings and hooks of this project cannot be protected from commands: ${why}. Inspect .git before you use it.`;
+    const message = `Git settings and hooks of this project cannot be protected from commands: ${errorText(cause)}. Inspect .git before you use it.`;
     throw new RunnerError("SANDBOX_UNAVAILABLE", message, { cause });
   }
 }

@@ -5,6 +5,7 @@
  * policy into the argument vector that is started instead.
  */
 import { RunnerError } from "../../engine/ports.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 import type { Watched } from "./sandbox-git.ts";
 import { nestedRepositories, newlyNested, quarantine, unfinished, watchedPaths } from "./mounts.ts";
 
@@ -184,8 +185,7 @@ function restored(watched: () => Parameters<typeof quarantine>[0]): string {
       })
       .join("\n");
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    const message = `A command left files that git would act on, and they cannot be moved away: ${why}. Inspect .git before you use it.`;
+    const message = `A command left files that git would act on, and they cannot be moved away: ${errorText(cause)}. Inspect .git before you use it.`;
     throw new RunnerError("SANDBOX_UNAVAILABLE", message, { cause });
   }
 }

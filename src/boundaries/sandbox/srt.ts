@@ -3,6 +3,7 @@
  * Only its proxy is used. Its own file-system profile puts empty files into the project and lets a worktree's commands
  * write git hooks, so files stay with ours.
  */
+import { errorText } from "../../flow/text/harmless.ts";
 import { installCommand } from "../../flow/machine/install.ts";
 import type { Bridge } from "./bwrap.ts";
 
@@ -84,8 +85,7 @@ async function start(hosts: readonly string[], load: () => Promise<Srt>): Promis
     if (socket === undefined) return closed(`${SRT} opened no proxy on this system`);
     return { kind: "open", bridge: { socket, token: srt.getProxyAuthToken(), close: () => leave(srt) } };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return closed(`${SRT} cannot start: ${why}`);
+    return closed(`${SRT} cannot start: ${errorText(error)}`);
   }
 }
 

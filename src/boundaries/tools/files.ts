@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
 import { pinnedReason } from "./pinned.ts";
-import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
+import type { InGround, Pins } from "../../flow/machine/ground.ts";
 import { defineTool, done, failedCall, type ToolOutcome, type Tool } from "./tool.ts";
 
 export function fileTools(): readonly Tool[] {
@@ -196,7 +196,7 @@ function withLineEndsOf(text: string, before: string, after: string): readonly [
  */
 async function replaceFile(
   pins: Pins,
-  place: Inside,
+  place: InGround,
   content: string,
   mode: number | null,
   call: string,
@@ -220,10 +220,8 @@ async function replaceFile(
   }
 }
 
-type Inside = Extract<GroundPlace, { kind: "inside" }>;
-
 /** The path to the file, in a folder that is made if it is missing. */
-function makeWay(pins: Pins, { parts, shown }: Inside): string {
+function makeWay(pins: Pins, { parts, shown }: InGround): string {
   try {
     return pins.at(parts, "make");
   } catch (error) {

@@ -5,7 +5,7 @@ import { isAbsolute } from "node:path";
 import { runInNewContext } from "node:vm";
 import { readPinned } from "./files.ts";
 import { compileGlob, type GlobMatcher } from "../gate/glob.ts";
-import type { GroundPlace, Pins } from "../../flow/machine/ground.ts";
+import type { InGround, Pins } from "../../flow/machine/ground.ts";
 import { namesRecords, type Ground } from "../gate/paths.ts";
 import { defineTool, done, failedCall, type ToolOutcome, type Tool } from "./tool.ts";
 
@@ -157,12 +157,10 @@ function skippedIn(asked: string): readonly string[] {
   return [RECORDS, ...NOISE.filter((name) => !asked.includes(name))];
 }
 
-type Inside = Extract<GroundPlace, { kind: "inside" }>;
-
 /** A folder that is searched: where it is, held, and what in it is passed over. */
-type Searched = { readonly ground: Ground; readonly pins: Pins; readonly place: Inside };
+type Searched = { readonly ground: Ground; readonly pins: Pins; readonly place: InGround };
 
-async function statsOf(pins: Pins, { parts }: Inside) {
+async function statsOf(pins: Pins, { parts }: InGround) {
   try {
     return await lstat(pins.at(parts));
   } catch {
@@ -249,7 +247,7 @@ type Lines = { readonly path: string; readonly lines: readonly string[] | null }
  * The texts to search, in portions that one scan can manage. Where a portion ends does not matter: what was found
  * before the walk failed is looked at first.
  */
-async function* batches(pins: Pins, place: Inside, paths: AsyncIterable<string> | Iterable<string>) {
+async function* batches(pins: Pins, place: InGround, paths: AsyncIterable<string> | Iterable<string>) {
   let files: Lines[] = [];
   let chars = 0;
   try {

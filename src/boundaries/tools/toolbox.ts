@@ -1,4 +1,5 @@
 /** The tools of a run. Each call passes the gate first; whatever happens, it gets exactly one result. */
+import { cached } from "../../flow/cached.ts";
 import {
   RunnerError,
   type Approved,
@@ -10,6 +11,7 @@ import type { Call, CallResult, Grant } from "../../flow/event.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { own, type JsonObject } from "../../flow/json.ts";
 import { rulingOn } from "../../flow/question.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 import { bashTool } from "./bash.ts";
 import { fileTools } from "./files.ts";
 import { GITHUB_READ, githubTool } from "./github.ts";
@@ -87,7 +89,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
 
   function withServed(): Toolbox["offer"] {
     const theirs = offering(served, (step, name) => may(step, name, readers));
-    return remembered((step) => [...ours(step), ...theirs(step)]);
+    return cached((step: Step) => [...ours(step), ...theirs(step)]);
   }
 
   async function settle(
@@ -185,16 +187,7 @@ function offering(
   tools: readonly Pick<Tool, "spec">[],
   may: (step: Step, name: string) => boolean,
 ): Toolbox["offer"] {
-  return remembered((step) => tools.map(({ spec }) => spec).filter(({ name }) => may(step, name)));
-}
-
-function remembered(offer: Toolbox["offer"]): Toolbox["offer"] {
-  const offers = new WeakMap<Step, readonly ToolSpec[]>();
-  return (step) => {
-    const known = offers.get(step) ?? offer(step);
-    offers.set(step, known);
-    return known;
-  };
+  return cached((step: Step) => tools.map(({ spec }) => spec).filter(({ name }) => may(step, name)));
 }
 
 /** What a run of the flow offers a step, with or without a person who can be asked, but for the tools of servers. */
@@ -248,9 +241,7 @@ async function attempt(
   } catch (error) {
     // What keeps commands from what git would obey is gone: the run must not go on as if it were there.
     if (error instanceof RunnerError && error.code === "SANDBOX_UNAVAILABLE") throw error;
-    const what = signal.aborted
-      ? "was interrupted"
-      : `failed: ${error instanceof Error ? error.message : String(error)}`;
+    const what = signal.aborted ? "was interrupted" : `failed: ${errorText(error)}`;
     return { kind: "failed", content: `${name} ${what}.` };
   }
 }

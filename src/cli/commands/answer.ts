@@ -5,7 +5,7 @@ import { answerQuestion, answerWith, questionsOf, type Questions } from "../../r
 import { acceptImported } from "../../run/trust/foreign-state.ts";
 import { readRun } from "../../run/records/runs.ts";
 import { resume } from "../../run/resume.ts";
-import type { OpenQuestion } from "../../run/people/questions.ts";
+import type { OpenQuestion } from "../../tell/open-questions.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct, journalAccess } from "../conduct.ts";
@@ -31,7 +31,7 @@ export async function answerRun(call: CallOf<"answer">): Promise<number> {
     const access = journalAccess(call, call.host.stopped());
     await acceptImported(await readRun(journal, run), stateDir, access);
   });
-  answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
+  await answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
   const goesOn = call.flags.resume !== false && !asked.isDriven && !asked.isPaused;
   if (goesOn)
     return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));

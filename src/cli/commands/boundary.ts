@@ -7,8 +7,8 @@ import {
   boundaryOf,
   tryGround,
   type Boundary,
-  type SandboxTold,
-  type ServerTold,
+  type SandboxReport,
+  type ServerReport,
   type StepBoundary,
   type Surroundings,
 } from "../../run/boundary.ts";
@@ -40,7 +40,7 @@ export async function heldHere(call: CallOf<"explain">, flow: Flow): Promise<Con
     : { confined: false, engine, network, why: whyNone(tried) };
 }
 
-function whyNone({ sandbox }: { readonly sandbox: SandboxTold }): string {
+function whyNone({ sandbox }: { readonly sandbox: SandboxReport }): string {
   return (sandbox.confined ? sandbox.trouble : null) ?? sandbox.why;
 }
 
@@ -81,7 +81,7 @@ export function boundaryText({ agent, steps, servers, sandbox, env }: Boundary, 
 }
 
 /** What holds on this machine; the same words as in the result document of a run. */
-export function sandboxLines(sandbox: SandboxTold, paint: Paint): readonly string[] {
+export function sandboxLines(sandbox: SandboxReport, paint: Paint): readonly string[] {
   const warnings = fact(
     paint,
     "",
@@ -113,7 +113,7 @@ function networkText(network: Confinement["network"]): string {
   return network.map((host) => shownInLine(host)).join(", ");
 }
 
-function serverLine({ name, what, variables, steps }: ServerTold): string {
+function serverLine({ name, what, variables, steps }: ServerReport): string {
   const users = steps.map((step) => shownInLine(step, 60)).join(", ") || "no step";
   const given = variables.length === 0 ? "" : `, is given ${variables.join(", ")}`;
   return `mcp__${shownInLine(name, 60)}__*: ${shownInLine(what)}${given}; for ${users}`;

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import type { Flow } from "../../flow/flow.ts";
 import { installCommand } from "../../flow/machine/install.ts";
 import { NOT_INSTALLED } from "../../flow/machine/programs.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { findProject, listAgents, type Project } from "../../run/world/project.ts";
@@ -90,7 +91,7 @@ async function sqlite(): Promise<DoctorRow> {
     database.close();
     return ok("node:sqlite", version);
   } catch (error) {
-    return failedRow("node:sqlite", why(error), "use a Node that was built with SQLite");
+    return failedRow("node:sqlite", errorText(error), "use a Node that was built with SQLite");
   }
 }
 
@@ -141,7 +142,7 @@ async function sandbox(call: CallOf<"doctor">, project: Project): Promise<Doctor
       );
     return ok("sandbox", `bubblewrap confines commands; network: ${await networkHere(network)}`);
   } catch (error) {
-    return warn("sandbox", why(error), `fix your config.json (${manual("models")})`);
+    return warn("sandbox", errorText(error), `fix your config.json (${manual("models")})`);
   }
 }
 
@@ -163,7 +164,7 @@ async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promi
             "if you trust it, pass --trust-journal to the next run; otherwise move it away",
           );
   } catch (error) {
-    return failedRow("state folder", why(error), "move it away, or choose another with --state DIR");
+    return failedRow("state folder", errorText(error), "move it away, or choose another with --state DIR");
   }
   let folder = stateDir;
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
@@ -183,7 +184,7 @@ async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promi
   } catch (error) {
     return failedRow(
       "state folder",
-      `${stateDir}: ${why(error)}`,
+      `${stateDir}: ${errorText(error)}`,
       "make it writable, or choose another with --state DIR",
     );
   } finally {
@@ -208,7 +209,7 @@ async function journal(call: CallOf<"doctor">): Promise<DoctorRow> {
     const { rescueOf } = await import("./doctor-journal.ts");
     const { stateDir } = findProject(call.cwd, call.stateDir);
     const fix = rescueOf(stateDir) ?? "lockstep doctor --journal lists all problems";
-    return failedRow("journal", why(error), fix);
+    return failedRow("journal", errorText(error), fix);
   }
 }
 
@@ -261,7 +262,7 @@ async function unknownModels(
         findModel(model, { config, env });
         return [];
       } catch (error) {
-        return [warn(`agent ${agent}`, `its model "${model}" is not known here`, why(error))];
+        return [warn(`agent ${agent}`, `its model "${model}" is not known here`, errorText(error))];
       }
     });
   } catch {
@@ -323,7 +324,7 @@ async function models(call: CallOf<"doctor">): Promise<readonly DoctorRow[]> {
     const unpriced = `of ${PRICES_OF}; none is known for ${UNPRICED.join(", ")}`;
     return [...(await Promise.all(findings)), ok("prices", unpriced)];
   } catch (error) {
-    return [warn("models", why(error), `correct your config.json (${manual("models")})`)];
+    return [warn("models", errorText(error), `correct your config.json (${manual("models")})`)];
   }
 }
 
@@ -356,8 +357,4 @@ export function warn(name: string, detail: string, fix: string): DoctorRow {
 
 export function failedRow(name: string, detail: string, fix: string): DoctorRow {
   return { name, status: "fail", detail, fix };
-}
-
-function why(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

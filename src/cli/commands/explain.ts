@@ -1,7 +1,8 @@
 /** `lockstep explain NAME [STEP]`: what holds, and where it was said. */
 import { budgetLine } from "../../tell/budget.ts";
 import { outlineOf, type Outline } from "../../tell/outline.ts";
-import { explainAgent, explainStep, type AgentExplained } from "../../run/records/explain.ts";
+import type { AgentExplained } from "../../tell/explain.ts";
+import { explainAgent, explainStep } from "../../run/explain.ts";
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
@@ -70,12 +71,12 @@ export function agentText(
             system,
             `none at ${system.tried.join(", ")}: the agent's name and description are used instead`,
           )),
-      ...(agent.hooks === null
-        ? []
-        : [["hooks", `${shownInLine(agent.hooks)}: this code may change where a stage leads`] as const]),
+      agent.hooks === null
+        ? null
+        : ["hooks", `${shownInLine(agent.hooks)}: this code may change where a stage leads`],
       ["budget", budgetLine(agent.budget)],
-      ...(money === null ? [] : [["money", money] as const]),
-      ...(commands === null ? [] : [["commands", commands] as const]),
+      money === null ? null : ["money", money],
+      commands === null ? null : ["commands", commands],
       ["digest", agent.digest.slice(0, 12)],
       ["findings", countProblems(agent.problems)],
     ]),

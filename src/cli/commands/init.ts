@@ -1,6 +1,7 @@
 /** `lockstep init NAME`: an agent of steps, or with `--stages` a machine of stages. */
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
+import { errorText } from "../../flow/text/harmless.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
@@ -32,10 +33,9 @@ export function initAgent(call: CallOf<"init">): Promise<number> {
       writeFileSync(path, text, { flag: "wx" });
     }
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
     throw new RunnerError(
       "NOT_WRITABLE",
-      `The agent cannot be written: ${why}. Make ${root} writable, or choose another folder with --cwd DIR.`,
+      `The agent cannot be written: ${errorText(cause)}. Make ${root} writable, or choose another folder with --cwd DIR.`,
       { cause },
     );
   }

@@ -8,7 +8,7 @@ import { INPUT_TEXT, readsInput } from "../../flow/text/template.ts";
 import type { Loaded, Result, WorktreeOptions } from "../../run/index.ts";
 import { runLoaded } from "../../run/open.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
-import { toFailure } from "../../run/result.ts";
+import { toFailure } from "../../tell/result.ts";
 import { loadNamed, parametersOf, strictly, toFlags } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";

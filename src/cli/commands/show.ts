@@ -5,7 +5,7 @@ import type { CallOf } from "../commands.ts";
 import { resumeCommand } from "../conduct.ts";
 import { UsageError } from "../args.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { toFailure } from "../../run/result.ts";
+import { toFailure } from "../../tell/result.ts";
 import { slicesOf } from "../../run/records/runs.ts";
 import { eventWords } from "../../tell/event-words.ts";
 import { systemClock } from "../../run/world/clock.ts";
@@ -121,7 +121,7 @@ function visitLines({ event, led, underWay }: Entry, paint: Paint): readonly str
 
 /** The run in the words of the life of its stages. */
 async function tellAudit({ screen, flags }: CallOf<"show">, journal: Journal, run: string): Promise<number> {
-  const { auditRun } = await import("../../run/records/audit-record.ts");
+  const { auditRun } = await import("../../run/records/reports.ts");
   const records = await auditRun(journal, run);
   if (flags.json) screen.document({ v: 1, run, audit: records });
   else {

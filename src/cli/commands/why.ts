@@ -1,8 +1,9 @@
 /** `lockstep why RUN [STEP[@VISIT]]`: the chain behind one decision, to be read from top to bottom. */
 import { EXIT } from "../../flow/verdict.ts";
-import { findRun, type Journal } from "../../run/index.ts";
+import type { Journal } from "../../run/index.ts";
+import { whyPartly } from "../../run/records/reports.ts";
 import { readPartly } from "../../run/records/runs.ts";
-import { asDriven, whyAll, whyOf } from "../../run/records/why.ts";
+import { asDriven, whyAll } from "../../tell/why.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { sayPartial, withRecord } from "../journal.ts";
@@ -24,7 +25,7 @@ export async function whyRun(call: CallOf<"why">): Promise<number> {
 }
 
 async function one(journal: Journal, ref: string, target?: string) {
-  const { damage, ...visit } = await whyOf(journal, await findRun(journal, ref), target);
+  const { damage, ...visit } = await whyPartly(journal, ref, target);
   return { visits: [visit], document: visit, damage };
 }
 

@@ -1,6 +1,6 @@
 /** What holds for one step, and where it was said, as a person reads it. */
 import type { Check, Guard, SuccessRule } from "../../flow/flow.ts";
-import type { StageExplained, StepExplained } from "../../run/records/explain.ts";
+import type { StageExplained, StepExplained } from "../../tell/explain-step.ts";
 import { conditionText, KIND_WORDS, targetText } from "../graph/graph-words.ts";
 import {
   dimmed,
@@ -14,20 +14,12 @@ import {
 } from "./facts.ts";
 import { count, duration, shown, shownInLine, type Paint } from "./text.ts";
 
-const INTERRUPTED_WORDS = {
-  retry: "done again",
-  ask: "a person is asked",
-  fail: "the run fails",
-} as const;
+const INTERRUPTED_WORDS = { retry: "done again", ask: "a person is asked", fail: "the run fails" } as const;
 
 export function stepText(step: StepExplained, paint: Paint): string {
   const { model, mode, tools, gate, guard, limits, ifInterrupted, problems, prompt, stage } = step;
-  const head = [
-    step.agent,
-    step.step,
-    ...(step.name === step.step ? [] : [step.name]),
-    KIND_WORDS[step.kind],
-  ];
+  const named = step.name === step.step ? [] : [step.name];
+  const head = [step.agent, step.step, ...named, KIND_WORDS[step.kind]];
   const files: readonly Fact[] =
     prompt === null
       ? []
@@ -37,23 +29,22 @@ export function stepText(step: StepExplained, paint: Paint): string {
             .filter((path) => path !== prompt.file)
             .map((path): Fact => ["", `not at ${shownInLine(path)}`]),
         ];
+  const from = (supplier: StepExplained["variables"][0]["supplier"]) =>
+    supplier === null ? paint("red", "nobody") : supplierText(supplier);
   return [
     paint("bold", head.map((part) => shownInLine(part, 80)).join(" · ")),
     "",
     ...facts(paint, [
       ["written", originText(step.origin)],
       ["way", step.way.map((id) => shownInLine(id, 60)).join(" → ") || paint("yellow", "none leads here")],
-      ...(step.aside === null ? [] : [["asks about", shownInLine(step.aside)] as const]),
-      ...(step.by.kind === "model"
-        ? []
-        : [["command", shown([step.by.command, ...step.by.args].join(" "))] as const]),
+      step.aside === null ? null : ["asks about", shownInLine(step.aside)],
+      step.by.kind === "model" ? null : ["command", shown([step.by.command, ...step.by.args].join(" "))],
       ...files,
       ...(step.by.kind === "model" ? modelFacts(step, paint) : []),
       ["limits", limitText(limits)],
-      ...limits.spending.map(
-        ({ key, value, origin }) =>
-          ["at most", `${key} ${plainValue(value)}${dimmed(paint, origin)}`] as const,
-      ),
+      ...limits.spending.map(({ key, value, origin }): Fact => {
+        return ["at most", `${key} ${plainValue(value)}${dimmed(paint, origin)}`];
+      }),
       ["if cut off", `${INTERRUPTED_WORDS[ifInterrupted.value]}${dimmed(paint, ifInterrupted.origin)}`],
       ...gateFacts(gate, paint),
       ...(stage === null ? [] : stageFacts(stage)),
@@ -89,17 +80,14 @@ export function stepText(step: StepExplained, paint: Paint): string {
         shownInLine(name, 60),
         tick(isDeclared),
         tick(isUsed),
-        supplier === null ? paint("red", "nobody") : supplierText(supplier),
+        from(supplier),
       ]),
     ),
     ...factSection(
       paint,
       "placeholders",
       ["WRITTEN", "FROM"],
-      (stage?.placeholders ?? []).map(({ written, supplier }) => [
-        shownInLine(written, 60),
-        supplier === null ? paint("red", "nobody") : supplierText(supplier),
-      ]),
+      (stage?.placeholders ?? []).map(({ written, supplier }) => [shownInLine(written, 60), from(supplier)]),
     ),
     ...(guard === null ? [] : guardText(guard, paint)),
     ...(problems.length === 0

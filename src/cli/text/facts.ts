@@ -1,13 +1,17 @@
 /** Rows of facts about an agent or a step, each with where it was said. */
 import type { Json } from "../../flow/json.ts";
 import type { ValueOrigin } from "../../load/index.ts";
-import type { AgentExplained, StepExplained } from "../../run/records/explain.ts";
+import type { AgentExplained } from "../../tell/explain.ts";
+import type { StepExplained } from "../../tell/explain-step.ts";
 import { shownInLine, table, type Paint } from "./text.ts";
 
 export type Fact = readonly [name: string, text: string];
 
-export function facts(paint: Paint, rows: readonly Fact[]): readonly string[] {
-  return rows.map(([name, text]) => `  ${paint("dim", name.padEnd(10))}  ${text}`);
+/** Rows that are null are left out. */
+export function facts(paint: Paint, rows: readonly (Fact | null)[]): readonly string[] {
+  return rows
+    .filter((row) => row !== null)
+    .map(([name, text]) => `  ${paint("dim", name.padEnd(10))}  ${text}`);
 }
 
 export function factSection(

@@ -1,8 +1,9 @@
 /** What a command that failed prints: words for people, one document for programs. */
 import { EXIT, exitCode } from "../../flow/verdict.ts";
 import type { Problem } from "../../flow/problem.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
-import { toFailure } from "../../run/result.ts";
+import { toFailure } from "../../tell/result.ts";
 import { UsageError } from "../args.ts";
 import type { CallUnderWay } from "../call.ts";
 import type { CliCommand } from "../commands.ts";
@@ -34,7 +35,7 @@ export function toFailing(error: unknown, command: CliCommand | null, agent: str
     const { code, message } = error;
     return { code, reason: message, exitCode: exitCode({ outcome: "failed", code }), stack: null };
   }
-  const reason = `This is a bug in Lockstep: ${error instanceof Error ? error.message : String(error)}`;
+  const reason = `This is a bug in Lockstep: ${errorText(error)}`;
   const stack = error instanceof Error && error.stack !== undefined ? error.stack : String(error);
   return { code: "INTERNAL", reason, exitCode: EXIT.failed, stack };
 }

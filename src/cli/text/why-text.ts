@@ -1,7 +1,7 @@
 /** The chain behind one decision, in words. Pure. Long texts are cut unless all is asked for. */
 import { judgedIn, type CallResult, type Event, type Reply } from "../../flow/event.ts";
 import type { Say } from "../../flow/command.ts";
-import type { Why } from "../../run/records/why.ts";
+import type { Why } from "../../tell/why.ts";
 import { eventWords } from "../../tell/event-words.ts";
 import { supplierText, type Fact } from "./facts.ts";
 import { KIND_WORDS } from "../graph/graph-words.ts";

@@ -1,7 +1,7 @@
 /** What a chain says of moves, choices, stop rules and commands, each in one line. */
 import type { StepCommand } from "../../flow/command.ts";
 import type { SchemaSource, StopRule } from "../../flow/flow.ts";
-import type { Why } from "../../run/records/why.ts";
+import type { Why } from "../../tell/why.ts";
 import { count, duration, shownInLine } from "./text.ts";
 
 type Followed = NonNullable<Why["moments"][number]["followed"]>;

@@ -11,7 +11,7 @@ import { isObject, own, parseJson, type Json } from "../../flow/json.ts";
 import { createCapture, type Capture } from "../process/capture.ts";
 import { stdioOf } from "../process/descriptors.ts";
 import { CHILD_SOURCE } from "./module-child.ts";
-import { childEnv, guard, unguard, type Env } from "../process/process.ts";
+import { childEnv, firstOf, guard, unguard, type Env } from "../process/process.ts";
 import { endTree, MARKS, newMark, type ProcessTree } from "../process/tree.ts";
 
 export type ModuleHostOptions = {
@@ -107,26 +107,6 @@ type Running = {
   /** Ends the whole tree; resolves when it has ended. */
   readonly stop: () => Promise<void>;
 };
-
-/** The timer also keeps the program alive while somebody waits: the module's process does not. */
-function firstOf(
-  answer: Promise<Answer>,
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<Answer | "timed out" | "aborted"> {
-  return new Promise((resolve) => {
-    const settle = (first: Answer | "timed out" | "aborted") => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", onAbort);
-      resolve(first);
-    };
-    const onAbort = () => settle("aborted");
-    const timer = setTimeout(settle, timeoutMs, "timed out");
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    void answer.then(settle);
-  });
-}
 
 /** What is run is what was read: the content is compared before the process is started. */
 async function start(options: ModuleHostOptions, ended: () => void): Promise<Running | HookResult> {

@@ -79,7 +79,8 @@ export async function runProcess(options: ProcessOptions): Promise<ProcessResult
   child.stderr?.on("data", stderr.write);
 
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  const ending = await firstEnding(child, options);
+  const exited = new Promise<"exited">((resolve) => child.once("exit", () => resolve("exited")));
+  const ending = await firstOf(exited, options.timeoutMs, options.signal);
   // Its pipes are closed by the last of its processes, which is sooner heard than looked for.
   if (namespace !== null && ending === "exited")
     await Promise.race([closed, sleep(LINGER_MS, undefined, { ref: false })]);
@@ -239,20 +240,23 @@ function notStarted(options: ProcessOptions, file: string, error: unknown): Star
   };
 }
 
-type Ending = "exited" | "timed out" | "aborted";
-
-function firstEnding(child: Child, { timeoutMs, signal }: ProcessOptions): Promise<Ending> {
+/** What is waited for, unless its time is up or it is aborted first. The timer keeps our process alive meanwhile. */
+export function firstOf<T>(
+  work: Promise<T>,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<T | "timed out" | "aborted"> {
   return new Promise((resolve) => {
-    const settle = (ending: Ending) => {
+    const settle = (first: T | "timed out" | "aborted") => {
       clearTimeout(timer);
       signal.removeEventListener("abort", onAbort);
-      resolve(ending);
+      resolve(first);
     };
     const onAbort = () => settle("aborted");
     const timer = setTimeout(settle, Math.min(timeoutMs, MAX_TIMER_MS), "timed out");
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
-    child.once("exit", () => settle("exited"));
+    void work.then(settle);
   });
 }
 

@@ -1,8 +1,9 @@
 /** What a flow declares as commands: its checks, and the steps that a command performs. */
 import type { Shell, TurnResult } from "../../engine/ports.ts";
 import { RunnerError } from "../../engine/ports.ts";
-import type { Performer, Step } from "../../flow/flow.ts";
-import { own, parseDotPath, parseJsonObject, readPath, type JsonObject } from "../../flow/json.ts";
+import { fillIn, type CommandPerformer } from "../../flow/argv.ts";
+import type { Step } from "../../flow/flow.ts";
+import { parseJsonObject } from "../../flow/json.ts";
 import type { Grounded } from "../../flow/machine/ground.ts";
 import { oneLine } from "./output.ts";
 import type { Env, ProcessResult, RunProcess } from "./process.ts";
@@ -48,33 +49,11 @@ export function createShell({ cwd, env, allow, exec, ground, git = null }: Shell
   };
 }
 
-export type CommandPerformer = Extract<Performer, { kind: "command" }>;
-
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 function performerOf(step: Step): CommandPerformer {
   if (step.by.kind === "command") return step.by;
   throw new RunnerError("STEP_NOT_A_COMMAND", `Step "${step.id}" is performed by a model, not by a command.`);
-}
-
-export type Argv =
-  | { readonly kind: "resolved"; readonly command: readonly string[] }
-  | { readonly kind: "unresolved"; readonly template: string };
-
-/** Values become part of one argument each; no shell ever reads them. */
-export function fillIn({ command, args }: CommandPerformer, values: JsonObject): Argv {
-  const missing: string[] = [];
-  const filled = args.map((arg) =>
-    arg.replace(/\$\{context\.([^{}]+)\}/g, (template, key: string) => {
-      const value = own(values, key) ?? readPath(values, parseDotPath(key)) ?? null;
-      if (value === null) missing.push(template);
-      return typeof value === "string" ? value : JSON.stringify(value);
-    }),
-  );
-  const [template] = missing;
-  return template === undefined
-    ? { kind: "resolved", command: [command, ...filled] }
-    : { kind: "unresolved", template };
 }
 
 function answerOf(step: Step, performer: CommandPerformer, result: ProcessResult): TurnResult {

@@ -39,11 +39,8 @@ export function decide(flow: Prepared, state: State, event: Event): Decided {
 
 /** The state alone, for folds that nothing reads the deeds of: those cost nothing there. */
 export function stateAfter(flow: Prepared, state: State, event: Event, deeds: Deed[] | null = null): State {
-  const isDueAfter =
-    state.acts === undefined
-      ? event.type === "run.started" || event.type === "run.adopted"
-      : event.type !== "run.noted";
-  if (!isDueAfter) return inside({ flow, deeds }, state, event);
+  if (state.acts === undefined && event.type !== "run.started" && event.type !== "run.adopted")
+    return inside({ flow, deeds }, state, event);
   const before = attended(state);
   return withDue(flow, before, event, inside({ flow, deeds }, before, event));
 }

@@ -1,4 +1,5 @@
 /** What is due outside, folded: what settled visits ask for in action blocks, and what becomes of the issue and the branch. */
+import { visitKey } from "../../flow/deed.ts";
 import { blocksIn } from "../../flow/action-blocks.ts";
 import { effectOf, isRepeatable, type BlocksDue, type IssueClosing, type Due } from "../../flow/due.ts";
 import type { EffectEvent, Event, Led } from "../../flow/event.ts";
@@ -108,7 +109,7 @@ function stepped(flow: Flow, before: State, event: Event, after: State, acts: Ac
   const said = event.type === "step.answered" ? heard(flow, event, after, acts.said) : acts.said;
   const { settled } = after;
   if (settled === null) return { ...acts, begun: true, said, asked };
-  const { [visitOf(settled)]: words, ...others } = said;
+  const { [visitKey(settled)]: words, ...others } = said;
   const { settings, steps } = flow;
   const isAsking = words !== undefined && settings.actions.enabled && isAccepted(flow, settled, after);
   const blocks = isAsking ? blocksIn(words.text, settings.actions, words.answer) : [];
@@ -128,7 +129,7 @@ function heard(
   said: Acts["said"],
 ): Acts["said"] {
   if (!settings.actions.enabled) return said;
-  const { [visitOf(event)]: _before, ...others } = said;
+  const { [visitKey(event)]: _before, ...others } = said;
   const { reply } = event;
   const step = own(steps, event.step);
   if (step === undefined || step.aside !== undefined || step.by.kind !== "model" || reply.kind !== "said")
@@ -139,7 +140,7 @@ function heard(
     lifecycleOf(step) !== undefined ||
     (last?.step === step.id && text.startsWith(last.text) && last.text !== "");
   if (!isTaken) return others;
-  return { ...others, [visitOf(event)]: { text, answer: step.answer.kind === "object" ? output : null } };
+  return { ...others, [visitKey(event)]: { text, answer: step.answer.kind === "object" ? output : null } };
 }
 
 /** Neither overturned by checks, nor an abort, nor rejected by a question about it or by its own assertions. */
@@ -200,8 +201,4 @@ function closingAnswer({ steps }: Flow, { last, verdict }: State): JsonObject | 
 function issueIn(args: JsonObject): number | null {
   const issue = Number(own(args, "issue") ?? 0);
   return Number.isSafeInteger(issue) && issue > 0 ? issue : null;
-}
-
-function visitOf({ step, visit }: { readonly step: string; readonly visit: number }): string {
-  return `${step}@${visit}`;
 }

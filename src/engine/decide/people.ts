@@ -2,7 +2,7 @@
  * People in the loop: a question is put on record, its visit waits apart from the others, and the answer leads on.
  * Pure, like `decide`, of which it is the part for questions.
  */
-import { laneIn } from "../../flow/deed.ts";
+import { laneIn, type AtVisit } from "../../flow/deed.ts";
 import type { Question, Ruling, Teller } from "../../flow/event.ts";
 import type { Command } from "../../flow/command.ts";
 import { own } from "../../flow/json.ts";
@@ -80,7 +80,7 @@ export function waiting({ deeds }: Deciding, state: State): State {
   return { ...state, verdict, pending: [{ type: "end", verdict }] };
 }
 
-export type Open = { readonly step: string; readonly visit: number; readonly question: Question };
+export type Open = AtVisit & { readonly question: Question };
 
 /** Every question of the run that is on record and not answered. */
 export function openQuestions({ lanes, halted }: Pick<State, "lanes" | "halted">): readonly Open[] {

@@ -1,7 +1,7 @@
 /** Where a run stands: a fold of its journal. Its size depends on the flow, never on the length of the run. */
 import type { Acts } from "./due.ts";
 import type { Last } from "../../flow/scene.ts";
-import type { Phase } from "../../flow/deed.ts";
+import { type AtVisit, type Phase } from "../../flow/deed.ts";
 import type { Call, Entry, Figure, Led, LimitName, Reached, Usage } from "../../flow/event.ts";
 import type { Command, Say, StepCommand } from "../../flow/command.ts";
 import { countedUsage } from "../../flow/figure.ts";
@@ -91,9 +91,7 @@ export type Spent = {
 };
 
 /** One visit in progress. */
-export type Lane = {
-  readonly step: StepId;
-  readonly visit: number;
+export type Lane = AtVisit & {
   readonly turn: number;
   /** Answers sent back within this visit. */
   readonly repairs: number;
@@ -139,7 +137,7 @@ export type Life = {
 
 export type Fork = {
   /** The visit that led to it. */
-  readonly from: { readonly step: StepId; readonly visit: number };
+  readonly from: AtVisit;
   readonly steps: readonly StepId[];
   readonly join: StepId | null;
   readonly done: readonly StepId[];

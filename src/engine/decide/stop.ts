@@ -1,4 +1,5 @@
 /** Whether a run is over by its stop rule. Pure: what has to be looked up outside was looked up before, or is asked for. */
+import { cached } from "../../flow/cached.ts";
 import type { StopFacts } from "../../flow/deed.ts";
 import { fencesIn } from "../../flow/text/fences.ts";
 import type { Flow, StopRule } from "../../flow/flow.ts";
@@ -16,15 +17,9 @@ export function standing(flow: Flow, facts: StopFacts): Standing {
 }
 
 /** The parts of a rule that only a look outside can tell, in the order in which it names them. */
-export function outsideOf(rule: StopRule): readonly OutsideRule[] {
-  const known = outsides.get(rule);
-  if (known !== undefined) return known;
-  const found = partsOf(rule).filter((part) => part.kind === "state" || part.kind === "module");
-  outsides.set(rule, found);
-  return found;
-}
-
-const outsides = new WeakMap<StopRule, readonly OutsideRule[]>();
+export const outsideOf = cached((rule: StopRule): readonly OutsideRule[] =>
+  partsOf(rule).filter((part) => part.kind === "state" || part.kind === "module"),
+);
 
 export type OutsideRule = Extract<StopRule, { kind: "state" | "module" }>;
 

@@ -3,7 +3,7 @@
  * An event counts once it is appended; until then nothing of it is believed.
  */
 import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
-import type { Deed } from "../../flow/deed.ts";
+import { visitKey, type Deed } from "../../flow/deed.ts";
 import type { Entry, Event } from "../../flow/event.ts";
 import type { StepCommand } from "../../flow/command.ts";
 import { flowFrom } from "../../flow/adopted.ts";
@@ -259,7 +259,7 @@ async function driveOn(
         const pending = besidesAct(state);
         if (pending.length <= 1 && running.size === 0) return;
         const wanted = new Map(
-          (pending as readonly StepCommand[]).map((command) => [keyOf(command), command]),
+          (pending as readonly StepCommand[]).map((command) => [visitKey(command), command]),
         );
         const given = [...running].filter(([key]) => state.verdict !== null || !wanted.has(key));
         await giveUp(running, given);
@@ -317,10 +317,6 @@ type Running = {
   readonly stop: AbortController;
   readonly done: Promise<{ readonly key: string; readonly event: Event; readonly command: StepCommand }>;
 };
-
-function keyOf({ step, visit }: StepCommand): string {
-  return `${step}@${visit}`;
-}
 
 /** Waiting is nothing that has to be finished: a question is open just the same when the run goes on. */
 function isIdle(type: StepCommand["type"]): boolean {

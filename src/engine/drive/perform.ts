@@ -1,21 +1,10 @@
 /** Doing one command: the only place where the engine meets its ports. What comes back is always an event. */
 import { laneIn } from "../../flow/deed.ts";
-import type {
-  Answerer,
-  CheckResult,
-  Event,
-  Figure,
-  JudgedCall,
-  Reply,
-  Sight,
-  Usage,
-} from "../../flow/event.ts";
+import type { CheckResult, Event, Figure, JudgedCall, Reply, Sight, Usage } from "../../flow/event.ts";
 import type { StepCommand } from "../../flow/command.ts";
 import type { Answer, Flow, Step, StepId } from "../../flow/flow.ts";
 import { plainUsage } from "../../flow/figure.ts";
-import { isObject } from "../../flow/json.ts";
 import { lifecycleOf } from "../../flow/lifecycle.ts";
-import { ANSWER_CAPS, bound, extractBeside, extractObject } from "../decide/answer.ts";
 import { approvedFor, gateOf, question, wished } from "./ask-people.ts";
 import type { Message, Ports, RunRequest, TurnRequest, TurnResult } from "../ports.ts";
 import { schemaFault } from "../schema/schema.ts";
@@ -23,6 +12,7 @@ import { attemptOf, turnsWithin } from "../decide/spend.ts";
 import type { State } from "../decide/state.ts";
 import { outsideOf } from "../decide/stop.ts";
 import { hook, initTrouble, laneOf } from "./lifecycle.ts";
+import { readTurn } from "./read-reply.ts";
 import { sayAll, type Conversation, type Talk } from "./talk.ts";
 
 export function perform(
@@ -97,7 +87,7 @@ async function performed(
   signal: AbortSignal,
 ): Promise<Event> {
   const result = await ports.shell.perform(step, state.args, signal);
-  return answered(command, await readReply(flow, step, result));
+  return answered(command, await readTurn(flow, step, result));
 }
 
 /** One response of a model. */
@@ -151,7 +141,7 @@ function heard(
   if (judged.length > 0) result = { ...result, judged: [...(result.judged ?? []), ...judged] };
   if (ports.tidy !== undefined) result = ports.tidy(result);
   if (result.kind === "fault") talked.messages.length -= said.length;
-  const reply = readReply(flow, step, result, usage);
+  const reply = readTurn(flow, step, result, usage);
   return reply instanceof Promise ? reply.then((read) => answered(command, read)) : answered(command, reply);
 }
 
@@ -338,74 +328,4 @@ function turnsLeft(state: State, step: Step, { visit, turn }: StepCommand & { ty
   const lane = laneIn(state, { step: step.id, visit });
   const ofVisit = step.turns - turn + 1 + (lane?.life?.since ?? 0);
   return lane === undefined ? ofVisit : Math.min(ofVisit, turnsWithin(state, lane));
-}
-
-/**
- * Bounds what came back before anything is recorded, and reads the payload where the backend did not. `usage`: what is
- * counted, where that is not what the result says.
- */
-function readReply(
-  { settings: { actions } }: Flow,
-  step: Step,
-  result: TurnResult,
-  usage?: Usage,
-): Reply | Promise<Reply> {
-  const mark = restOf(result);
-  if (result.kind === "fault") return { kind: "fault", fault: result.fault, ...mark };
-  if (result.text.length > ANSWER_CAPS.bytes) {
-    return { kind: "oversized", why: `longer than ${ANSWER_CAPS.bytes} characters`, ...mark };
-  }
-  if (result.calls.length > 0) {
-    const calls = bound(result.calls);
-    if (calls.kind === "oversized") return { ...calls, ...mark };
-  } else if (result.output === undefined && result.text !== "" && wantsObject(step)) {
-    const found = actions.enabled ? extractBeside(result.text, actions) : extractObject(result.text);
-    return found.then((payload) => said(result, payload, usage));
-  }
-  return said(result, result.output, usage);
-}
-
-/** What is recorded with a reply of any kind. */
-function restOf({ mark, judged, by }: TurnResult): Pick<TurnResult, "mark" | "judged" | "by"> | undefined {
-  if (mark === undefined && judged === undefined && by === undefined) return undefined;
-  return {
-    ...(mark !== undefined && { mark }),
-    ...(judged !== undefined && { judged }),
-    ...(by !== undefined && { by: named(by) }),
-  };
-}
-
-/** A server chooses these names: they are recorded with every answer, so they are short. */
-function named({ provider, model, answered: other }: Answerer): Answerer {
-  const short = (text: string) => text.slice(0, 200);
-  return {
-    provider: short(provider),
-    ...(model !== undefined && { model: short(model) }),
-    ...(other !== undefined && { answered: short(other) }),
-  };
-}
-
-function said(result: TurnResult & { kind: "reply" }, payload: unknown, usage = result.usage): Reply {
-  const { text, calls, session, capped, asked } = result;
-  const rest = restOf(result);
-  const bounded = payload === undefined ? null : bound(payload);
-  if (bounded?.kind === "oversized") return { ...bounded, ...rest };
-  const output = bounded !== null && isObject(bounded.value) ? bounded.value : undefined;
-  const reply: Reply =
-    output === undefined
-      ? { kind: "said", text, calls, usage }
-      : { kind: "said", text, calls, output, usage };
-  if (session === undefined && rest === undefined && capped === undefined && asked === undefined)
-    return reply;
-  return {
-    ...reply,
-    ...(session === undefined ? undefined : { session }),
-    ...(capped === undefined ? undefined : { capped }),
-    ...(asked === undefined ? undefined : { asked }),
-    ...rest,
-  };
-}
-
-function wantsObject({ answer }: Step): boolean {
-  return answer.kind === "object" && answer.channel.kind === "output";
 }

@@ -1,14 +1,13 @@
 /** The folder that a run works in, as the rooms that use files see it: paths judged, and held by descriptors. */
 
-export type GroundPlace =
-  /** `path` is absolute and without links; `parts` are those below the ground; `shown` has forward slashes. */
-  | {
-      readonly kind: "inside";
-      readonly path: string;
-      readonly parts: readonly string[];
-      readonly shown: string;
-    }
-  | { readonly kind: "refused"; readonly why: string };
+/** `path` is absolute and without links; `parts` are those below the ground; `shown` has forward slashes. */
+export type InGround = {
+  readonly kind: "inside";
+  readonly path: string;
+  readonly parts: readonly string[];
+  readonly shown: string;
+};
+export type GroundPlace = InGround | { readonly kind: "refused"; readonly why: string };
 
 export type Grounded = {
   /** Where the path really is, if that is inside and may be read. */

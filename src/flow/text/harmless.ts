@@ -28,6 +28,11 @@ export function ended(text: string): string {
   return /[.!?…]["')\]]?$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
+/** What an error says, whatever was thrown. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** JSON on one line; what JSON leaves raw and a terminal would obey is written as an escape. */
 export function jsonLine(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, null, indent);

@@ -63,16 +63,11 @@ const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON] = [
 /** Fewer than were written: a parser keeps only the last one of those with the same name. */
 export function membersKept(value: Json): number {
   if (typeof value !== "object" || value === null) return 0;
-  let members = 0;
-  const add = (one: Json) => {
-    if (typeof one === "object") members += membersKept(one);
-  };
-  if (Array.isArray(value)) (value as readonly Json[]).forEach(add);
-  else {
-    const inner = Object.values(value as JsonObject);
-    members += inner.length;
-    inner.forEach(add);
-  }
+  const isList = Array.isArray(value);
+  const inner: readonly Json[] = isList ? value : Object.values(value as JsonObject);
+  let members = isList ? 0 : inner.length;
+  for (let at = 0; at < inner.length; at += 1)
+    if (typeof inner[at] === "object") members += membersKept(inner[at]!);
   return members;
 }
 

@@ -1,23 +1,17 @@
 /** runner.actions: which blocks of an answer are carried out, and by what. */
 import { BUILT_IN, handlerOf, isBuiltIn, isHandled, isOnGitHub, namesIssue } from "../../flow/handlers.ts";
-import type { Digest, Files } from "../../flow/files.ts";
-import type { Module, Parameter } from "../../flow/flow.ts";
+import type { Module } from "../../flow/flow.ts";
 import { ACTIONS, type Actions } from "../../flow/settings.ts";
 import { recordOf } from "../text/record.ts";
 import type { AgentSource } from "./agent-shape.ts";
 import type { Code } from "../codes.ts";
 import { notActedOn } from "../rules/inert.ts";
-import { findModule } from "./outside.ts";
+import { findModule, type VerdictWorld } from "./outside.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import type { Reader } from "../text/shape.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 
-export type ActionWorld = {
-  /** The agent's folder, from the project's root. */
-  readonly folder: string;
-  readonly files: Files;
-  readonly digest: Digest;
-  readonly parameters: readonly Parameter[];
+export type ActionWorld = VerdictWorld & {
   /** A run may be started with more than those. */
   readonly isOpen?: boolean;
   readonly reader: Reader;
@@ -57,13 +51,8 @@ function checkTypes(actions: Actions, onGitHub: boolean, world: ActionWorld): vo
   const { types, handlers } = actions;
   if (types.length === 0) {
     const message = "runner.actions is enabled but lists no types, so no block is carried out.";
-    report(
-      world,
-      "ACTION-NO-TYPES",
-      "",
-      message,
-      "List the types in runner.actions.types, or set enabled to false.",
-    );
+    const fix = "List the types in runner.actions.types, or set enabled to false.";
+    report(world, "ACTION-NO-TYPES", "", message, fix);
   }
   const stray = Object.keys(handlers).find((type) => !types.includes(type));
   if (stray !== undefined) {

@@ -144,36 +144,27 @@ function applyRow(draft: Draft, row: LegacyRow, path: Path, rows: readonly Legac
       report("OLD-NAME", pointer, message, `Move it to "${now}".${migrating(draft.original.file)}`);
       return;
     }
-    case "gone":
+    case "gone": {
       draft.value = without(draft.value, path);
-      report(
-        "LEGACY-GONE",
-        pointer,
-        `"${was}" no longer has an equivalent and is ignored. ${row.note}`,
-        `Remove "${was}".`,
-      );
+      const message = `"${was}" no longer has an equivalent and is ignored. ${row.note}`;
+      report("LEGACY-GONE", pointer, message, `Remove "${was}".`);
       return;
-    case "word":
+    }
+    case "word": {
       if (typeof value !== "string" || !row.words.includes(value)) return;
       draft.value = put(draft.value, path, row.by);
-      report(
-        "LEGACY-GONE",
-        pointer,
-        `"${was}" is "${value}", which no longer has an equivalent; "${row.by}" is used instead. ${row.note}`,
-        `Choose another "${path.join(".")}".`,
-      );
+      const message = `"${was}" is "${value}", which no longer has an equivalent; "${row.by}" is used instead. ${row.note}`;
+      report("LEGACY-GONE", pointer, message, `Choose another "${path.join(".")}".`);
       return;
+    }
     case "emptied": {
       if (!isObject(value)) return;
       draft.value = without(draft.value, path);
       const known = rows.flatMap(({ at }) => (at.startsWith(`${row.at}.`) ? [at.split(".").at(-1)!] : []));
       for (const key of Object.keys(value)) {
-        report(
-          "UNKNOWN-KEY",
-          `${pointer}/${escapeSegment(key)}`,
-          `"${key}" is not a key of ${was}.${didYouMean(key, known)}`,
-          `Remove "${key}", or write one of: ${known.join(", ")}.`,
-        );
+        const message = `"${key}" is not a key of ${was}.${didYouMean(key, known)}`;
+        const fix = `Remove "${key}", or write one of: ${known.join(", ")}.`;
+        report("UNKNOWN-KEY", `${pointer}/${escapeSegment(key)}`, message, fix);
       }
     }
   }

@@ -75,13 +75,8 @@ function fileState(target: Json | undefined, at: VerdictAt): FileState | null {
   if (target === undefined) return null;
   if (typeof target !== "string" || target === "") {
     const message = `targetState of a file is ${typeof target === "string" ? "empty" : "an object"}.`;
-    report(
-      at,
-      "AC-VALID-001",
-      "targetState",
-      message,
-      "Write exists, absent, a text, or re: with a pattern.",
-    );
+    const fix = "Write exists, absent, a text, or re: with a pattern.";
+    report(at, "AC-VALID-001", "targetState", message, fix);
     return null;
   }
   if (target === "exists" || target === "absent") return { kind: target };

@@ -1,7 +1,15 @@
 /** Rules about the way to the end: every step can be reached, every live one leads to an end, something is looked at before it. */
 import type { Move, Step, StepId } from "../../flow/flow.ts";
 import { reachFrom, reachWithoutJumps, stepsWithoutEnd, type Steps } from "../../flow/graph.ts";
-import { atPart, visitsToVerdict, witness, type At, type LoadedFlow, type Registered } from "./loaded.ts";
+import {
+  atPart,
+  isGated,
+  visitsToVerdict,
+  witness,
+  type At,
+  type LoadedFlow,
+  type Registered,
+} from "./loaded.ts";
 import { questionOf } from "../questions/questions.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
@@ -227,11 +235,7 @@ function onlyRepeats({ edges }: Step): boolean {
 
 function jumpsTo(steps: Steps, id: StepId, target: StepId): boolean {
   const edges = steps.get(id)?.edges ?? {};
-  return Object.values(edges).some((move) => jumpTargets(move).includes(target));
-}
-
-function jumpTargets(move: Move): readonly StepId[] {
-  return move.kind === "jump" ? move.among : [];
+  return Object.values(edges).some((move) => move.kind === "jump" && move.among.includes(target));
 }
 
 /** To the step, and on by the first way at hand until the trap has closed. */
@@ -267,10 +271,6 @@ function* checkUnjudged(loaded: Registered): Generator<Finding> {
       witness: witness(loaded, id),
     };
   }
-}
-
-function isGated({ sources }: Registered): boolean {
-  return [...sources.registry.steps.values()].some((step) => step.structuredGate !== undefined);
 }
 
 function mayChange({ by, tools }: Step): boolean {

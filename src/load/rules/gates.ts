@@ -1,4 +1,5 @@
 /** Rules about the contract of a step: its schema, its gate, and what it hands on. */
+import { cached } from "../../flow/cached.ts";
 import type { StepId, StepKind } from "../../flow/flow.ts";
 import {
   FORBIDDEN_NAMES,
@@ -247,8 +248,8 @@ function mendIntents(
     other.every((word) => transitions.has(word as string) || mayLackRule(word));
 
   if (agrees(allowed)) {
-    const place = enumPlace(loaded, id);
-    if (place === null || intentsAt(loaded).get(place.key)!.size > 1) return {};
+    const place = ownEnums(loaded).get(id);
+    if (place === undefined) return {};
     const value =
       words.includes("abort") && !allowed.includes("abort") ? [...allowed, "abort"] : [...allowed];
     return { mend: [{ file: place.file, pointer: place.pointer, kind: "set", value }] };
@@ -261,41 +262,20 @@ function mendIntents(
   return { mend: [{ file: document.file, pointer, kind: "set", value }] };
 }
 
-/** The file and pointer at which the enum of a step's intents is written. */
-function enumPlace(loaded: Registered, id: StepId) {
-  const known = ENUM_PLACES.get(loaded) ?? new Map<StepId, EnumPlace | null>();
-  ENUM_PLACES.set(loaded, known);
-  const before = known.get(id);
-  if (before !== undefined) return before;
-  const { structuredGate: gate } = loaded.sources.registry.steps.get(id)!;
-  const path = parsePointer(gate?.intentSchemaRef ?? "");
-  const place = Array.isArray(path) ? schemaPlace(loaded, id, [...(path as Path), "enum"]) : null;
-  let found: EnumPlace | null = null;
-  if (place !== null) {
-    const { file } = place.document;
-    const pointer = pointerOf(place.path);
-    found = { file, pointer, key: `${file} ${pointer}` };
-  }
-  known.set(id, found);
-  return found;
-}
-
-type EnumPlace = { readonly file: string; readonly pointer: string; readonly key: string };
-const ENUM_PLACES = new WeakMap<Registered, Map<StepId, EnumPlace | null>>();
-
-/** For every place of an enum, the different lists of intents that its steps allow. */
-function intentsAt(loaded: Registered): ReadonlyMap<string, ReadonlySet<string>> {
-  const known = INTENTS.get(loaded);
-  if (known !== undefined) return known;
-  const found = new Map<string, Set<string>>();
-  for (const [id, { structuredGate }] of loaded.sources.registry.steps) {
-    const key = enumPlace(loaded, id)?.key;
-    if (key === undefined) continue;
-    const intents = [...new Set(structuredGate?.allowedIntents ?? [])].toSorted().join(" ");
-    found.set(key, (found.get(key) ?? new Set()).add(intents));
-  }
-  INTENTS.set(loaded, found);
-  return found;
-}
-
-const INTENTS = new WeakMap<Registered, ReadonlyMap<string, ReadonlySet<string>>>();
+/** Where the enum of each step's intents is written, unless steps that allow other intents share it. */
+const ownEnums = cached(
+  (loaded: Registered): ReadonlyMap<StepId, { readonly file: string; readonly pointer: string }> => {
+    const places = [...loaded.sources.registry.steps].flatMap(([id, { structuredGate: gate }]) => {
+      const path = parsePointer(gate?.intentSchemaRef ?? "");
+      const place = Array.isArray(path) ? schemaPlace(loaded, id, [...(path as Path), "enum"]) : null;
+      if (place === null) return [];
+      const intents = [...new Set(gate?.allowedIntents ?? [])].toSorted().join(" ");
+      return [{ id, intents, file: place.document.file, pointer: pointerOf(place.path) }];
+    });
+    const shared = Map.groupBy(places, ({ file, pointer }) => `${file} ${pointer}`);
+    const own = [...shared.values()].filter((users) =>
+      users.every(({ intents }) => intents === users[0]!.intents),
+    );
+    return new Map(own.flat().map((place) => [place.id, place]));
+  },
+);

@@ -151,3 +151,8 @@ export function visitsToVerdict({ flow, steps, reach }: LoadedFlow): number {
   const canCheck = checksEveryVisit(flow) || live.some((id) => steps.get(id)?.kind !== "work");
   return fewestVisits(flow.stop, canCheck);
 }
+
+/** Whether any step decides by a gate. */
+export function isGated({ sources }: Registered): boolean {
+  return [...sources.registry.steps.values()].some((step) => step.structuredGate !== undefined);
+}

@@ -4,7 +4,7 @@ import type { Code } from "../codes.ts";
 import { targetsOf } from "../../flow/graph.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import { correctTo, error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
-import { atStep, witness, type At, type Registered } from "./loaded.ts";
+import { atStep, isGated, witness, type At, type Registered } from "./loaded.ts";
 import { conditionKey, continuationOf } from "../registry/moves.ts";
 import {
   type GateSource,
@@ -50,14 +50,14 @@ export const codes = {
 
 function* checkRoutes(loaded: Registered): Generator<Finding> {
   const { registry } = loaded.sources;
-  const isGated = [...registry.steps.values()].some((step) => step.structuredGate !== undefined);
+  const hasGates = isGated(loaded);
   for (const id of loaded.graph.flow.ids) {
     const source = registry.steps.get(id)!;
     if (source.structuredGate !== undefined) {
       yield* checkIntents(loaded, id, source, source.structuredGate);
       yield* checkUnused(loaded, id, source, source.structuredGate);
       if (loaded.sources.dialect === "gate") yield* checkManners(loaded, id);
-    } else if (source.transitions.size > 0 && !isGated) {
+    } else if (source.transitions.size > 0 && !hasGates) {
       const message = `The step "${id}" has transitions but no structuredGate, so no intent is read and no transition is taken.`;
       const fix = "Add a structuredGate, or remove the transitions.";
       yield neverTaken(atStep(loaded, id, "transitions"), message, fix);

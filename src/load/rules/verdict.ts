@@ -1,7 +1,7 @@
 /** Rules about the verdict: that it can fire, and that the model knows how to make it fire. */
 import type { Flow } from "../../flow/flow.ts";
 import { partsOf, type Part } from "../../flow/rules.ts";
-import { answerSchema, visitsToVerdict, type Registered } from "./loaded.ts";
+import { answerSchema, isGated, visitsToVerdict, type Registered } from "./loaded.ts";
 import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
 
 export const rules: Rules = { gated: [checkVerdict] };
@@ -49,10 +49,9 @@ function* checkReachable(loaded: Registered): Generator<Finding> {
   const needed = visitsToVerdict(loaded);
   const counts = partsOf(stop).some(({ kind }) => kind === "checks");
   if (needed <= limits.visits || (needed === Infinity && !counts)) return;
-  const isGated = [...sources.registry.steps.values()].some((step) => step.structuredGate !== undefined);
   yield {
     code: "VERDICT-NEVER",
-    ...(isGated && { severity: "warning" as const }),
+    ...(isGated(loaded) && { severity: "warning" as const }),
     document: sources.agentDocument,
     pointer: "/runner/verdict/config",
     message:

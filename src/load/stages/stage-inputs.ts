@@ -19,6 +19,8 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
   if (!isObject(inputs)) return { parameters: [], isOpen: true };
   const report = (code: Code, pointer: string, message: string, fix: string) =>
     reader.findings.push({ code, document: reader.document, pointer: `/inputs${pointer}`, message, fix });
+  const reportInvalid = (pointer: string, message: string, fix: string) =>
+    report("StageDefinitionInvalid", pointer, message, fix);
 
   const type = own(inputs, "type");
   const fault =
@@ -26,16 +28,11 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
       ? draftFault(inputs)
       : `its type is ${showValue(type)}, but must be "object"`;
   if (fault !== null)
-    report(
-      "StageDefinitionInvalid",
-      "",
-      `inputs cannot be used: ${fault}.`,
-      "Declare the fields of ctx as an object.",
-    );
+    reportInvalid("", `inputs cannot be used: ${fault}.`, "Declare the fields of ctx as an object.");
   const properties = own(inputs, "properties");
   if (properties !== undefined && !isObject(properties)) {
     const message = `inputs.properties is ${showValue(properties)}, but must be an object.`;
-    report("StageDefinitionInvalid", "/properties", message, "Write each field with its schema.");
+    reportInvalid("/properties", message, "Write each field with its schema.");
   }
   const required = own(inputs, "required");
   const parameters: Parameter[] = [];
@@ -45,12 +42,7 @@ export function loadInputs(inputs: Json | undefined, reader: Reader): Inputs {
     const pointer = `/properties/${escapeSegment(name)}`;
     const refused = refusal(name);
     if (refused !== null) {
-      report(
-        "StageDefinitionInvalid",
-        pointer,
-        `"${name}" is not a valid input name: ${refused}.`,
-        "Rename it.",
-      );
+      reportInvalid(pointer, `"${name}" is not a valid input name: ${refused}.`, "Rename it.");
       continue;
     }
     const isRequired = Array.isArray(required) && required.includes(name);

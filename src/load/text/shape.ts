@@ -79,14 +79,15 @@ function readObject(
   const result: { [key: string]: unknown } = { ...blank };
   const misspelled = form.rest === undefined ? misspelledIn(fields, vital, value) : NONE;
   let known = 0;
-  members.forEach(({ key, field, isSimple }) => {
+  for (let at = 0; at < members.length; at += 1) {
+    const { key, field, isSimple } = members[at]!;
     const written = misspelled.get(key) ?? key;
     const member = own(value, written);
     if (member !== undefined && written === key) known += 1;
     // Of a large registry most keys of most steps are not written.
     if (member === undefined && isSimple) result[key] = field.default;
     else result[key] = read(field, member, `${pointer}/${escapeSegment(written)}`, reader, implied);
-  });
+  }
   if (form.rest === undefined && known === Object.keys(value).length) return result;
   const others = Object.entries(value).filter(([key]) => !Object.hasOwn(fields, key));
   if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);

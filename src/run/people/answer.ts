@@ -5,7 +5,7 @@ import { notAnAnswer } from "../../flow/question.ts";
 import { foldRun } from "../records/fold.ts";
 import { requireKnownState } from "../trust/foreign-state.ts";
 import { fileOf, fits, postAnswer } from "./mailbox.ts";
-import { openQuestion, waitingQuestions, type OpenQuestion } from "./questions.ts";
+import { openQuestion, waitingQuestions, type OpenQuestion } from "../../tell/open-questions.ts";
 import { findRun } from "../records/runs.ts";
 
 export type Questions = {
@@ -41,15 +41,21 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
   return { run, agent, isDriven, isPaused, isNameless: nameless.length > 0, questions };
 }
 
-/** Leaves the answer where the process that drives the run, now or later, finds it. STATE_FOREIGN: see `requireKnownState`. */
-export function answerQuestion(
+/**
+ * Leaves the answer where the process that drives the run, now or later, finds it. STATE_FOREIGN: see `requireKnownState`.
+ *
+ * @example
+ * const asked = await questionsOf(journal, "@last");
+ * await answerQuestion(stateDir, asked, asked.questions[0], "allow", Date.now());
+ */
+export async function answerQuestion(
   stateDir: string,
   { run }: Questions,
   question: OpenQuestion,
   answer: string,
   now: number,
   env: NodeJS.ProcessEnv = process.env,
-): void {
+): Promise<void> {
   requireKnownState(stateDir, env);
   const { id, expiresAt } = question;
   if (!fits(question, answer)) throw new RunnerError("NO_QUESTION", notAnAnswer(answer, question.choices));

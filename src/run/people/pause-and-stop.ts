@@ -2,12 +2,13 @@
  * What other processes want of a run that is being driven: to pause or to stop. They leave a file in the state folder,
  * `control/RUN.json`, and the process that drives the run looks for it a few times a second. No process is ever signalled.
  */
-import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, rmSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, own, type Json } from "../../flow/json.ts";
-import { fileInside, insideState } from "../../journal/sqlite/inside.ts";
+import { fileInside } from "../../journal/sqlite/inside.ts";
 import { readTextFile } from "../world/files.ts";
+import { writeOwn } from "../world/write-whole.ts";
 
 export type ControlWish = "pause" | "stop";
 
@@ -64,12 +65,7 @@ async function lookAround(): Promise<void> {
 }
 
 export function leaveWish(stateDir: string, run: string, wish: ControlWish): void {
-  const file = fileOf(stateDir, run);
-  const draft = `${file}.${process.pid}`;
-  mkdirSync(insideState(stateDir, "control"), { recursive: true, mode: 0o700 });
-  rmSync(draft, { force: true });
-  writeFileSync(draft, `${JSON.stringify({ wish })}\n`, { mode: 0o600, flag: "wx" });
-  renameSync(draft, file);
+  writeOwn(fileOf(stateDir, run), `${JSON.stringify({ wish })}\n`);
 }
 
 /** A request that was not handled: the process that drove the run died before. */

@@ -8,7 +8,7 @@ export type People = {
   readonly stateDir: string;
   readonly run: string;
   readonly clock: Clock;
-  /** The terminal; absent: nobody is there. */
+  /** The terminal; absent: there is none. */
   readonly ask?: Ask;
   /** Waits until somebody answers from elsewhere. */
   readonly wait: boolean;
@@ -25,7 +25,7 @@ export function createAsking(people: People): Person["ask"] {
   const terminal = people.ask === undefined ? null : oneByOne(people.ask);
   const complained = new Set<string>();
 
-  /** What needs nobody's attention any more: it was answered from elsewhere, or its time is up. */
+  /** A question that needs no person any more: it was answered from elsewhere, or its time is up. */
   async function settled(question: AskedQuestion): Promise<Told | null> {
     const { expiresAt = Infinity } = question;
     const found = await mailbox.look(question);
@@ -52,9 +52,9 @@ export function createAsking(people: People): Person["ask"] {
       while (!signal.aborted) {
         const said = await Promise.race([saying, tick(both)]);
         if (typeof said === "string") return { answer: said, by: "terminal" };
-        const told = await settled(question);
-        if (told !== null || (said === null && !wait)) return told;
-        // Nobody is at the terminal any more.
+        const found = await settled(question);
+        if (found !== null || (said === null && !wait)) return found;
+        // The terminal is closed.
         if (said === null) saying = never();
       }
       return null;

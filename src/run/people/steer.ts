@@ -1,11 +1,11 @@
 /** Pausing and stopping runs from outside: the process that owns a run is asked to, and a run without one is marked. */
 import { decide } from "../../engine/decide/decide.ts";
-import { RunnerError, type Clock, type Journal } from "../../engine/ports.ts";
+import { RunnerError, type Clock, type Journal, type RunRow } from "../../engine/ports.ts";
 import type { Entry } from "../../flow/event.ts";
 import { requireKnownState } from "../trust/foreign-state.ts";
 import { foldRun } from "../records/fold.ts";
 import { findRun, summarise } from "../records/runs.ts";
-import { forgetWish, leaveWish } from "./pause-and-stop.ts";
+import { forgetWish, leaveWish, type ControlWish } from "./pause-and-stop.ts";
 
 export type Steered = {
   readonly run: string;
@@ -14,45 +14,45 @@ export type Steered = {
   readonly state: "paused" | "stopped" | "ended" | "asked";
 };
 
-/** How long a driver may take before nobody waits for it any more, and how often it is looked whether it is through. */
+/** How long the driving process may take before the caller stops waiting, and how often that is checked. */
 const PATIENCE_MS = 5000;
 const LAG_MS = 50;
 
-/** What is under way is finished; then the run rests until `continue`. */
-export async function pauseRun(
+/** What is under way is finished; then the run rests until it is resumed with `unpause`. */
+export async function pauseRun(...given: SteerArguments): Promise<Steered> {
+  return await steer("pause", given, markPaused);
+}
+
+/** What is under way is given up, as with Ctrl-C at the process that drives it. NOT_DRIVEN when no process does. */
+export async function stopRun(...given: SteerArguments): Promise<Steered> {
+  return await steer("stop", given, (_journal, { id, agent }) => {
+    const why = `No process is running run ${id} of "${agent}", so there is nothing to stop.`;
+    throw new RunnerError("NOT_DRIVEN", why);
+  });
+}
+
+type SteerArguments = [
   journal: Journal,
   stateDir: string,
   ref: string,
   clock: Clock,
-  env: NodeJS.ProcessEnv = process.env,
+  env?: NodeJS.ProcessEnv,
+];
+
+async function steer(
+  wish: ControlWish,
+  [journal, stateDir, ref, clock, env = process.env]: SteerArguments,
+  undriven: (journal: Journal, row: RunRow, clock: Clock) => Promise<"paused">,
 ): Promise<Steered> {
   requireKnownState(stateDir, env);
-  const { id: run, agent, owned } = await findRun(journal, ref);
-  if (!owned) return { run, agent, state: await markPaused(journal, run, clock) };
-  leaveWish(stateDir, run, "pause");
+  const row = await findRun(journal, ref);
+  const { id: run, agent } = row;
+  if (!row.owned) return { run, agent, state: await undriven(journal, row, clock) };
+  leaveWish(stateDir, run, wish);
   return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };
 }
 
-/** What is under way is given up, as with Ctrl-C at the process that drives it. */
-export async function stopRun(
-  journal: Journal,
-  stateDir: string,
-  ref: string,
-  clock: Clock,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<Steered> {
-  requireKnownState(stateDir, env);
-  const { id: run, agent, owned } = await findRun(journal, ref);
-  if (!owned)
-    throw new RunnerError(
-      "NOT_DRIVEN",
-      `No process is running run ${run} of "${agent}", so there is nothing to stop.`,
-    );
-  leaveWish(stateDir, run, "stop");
-  return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };
-}
-
-async function markPaused(journal: Journal, run: string, clock: Clock): Promise<"paused"> {
+async function markPaused(journal: Journal, { id: run }: RunRow, clock: Clock): Promise<"paused"> {
   const handle = await journal.claim(run);
   try {
     const row = await findRun(journal, run);

@@ -17,7 +17,7 @@ import { delimiter, dirname, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findGitPlace } from "../../effects/git/git-place.ts";
 import { createModuleHost } from "../../effects/modules/module-host.ts";
-import type { SandboxTold, Surroundings } from "../boundary.ts";
+import type { SandboxReport, Surroundings } from "../boundary.ts";
 import { ownFiles } from "../world/own-files.ts";
 import { waitingPlant, type Plant, type Planted } from "./probe-planted.ts";
 import {
@@ -243,7 +243,7 @@ const NETWORK = "hosts on the network";
 
 /** In a network of its own a command has the loopback and nothing else; whatever it reaches goes through our proxy. */
 async function tryNetwork(
-  sandbox: SandboxTold,
+  sandbox: SandboxReport,
   ground: SandboxGround,
   around: Surroundings,
 ): Promise<ProbeRow> {
@@ -263,7 +263,7 @@ async function tryNetwork(
 
 /** Where no command can start, none can break a limit: one is started to see that. */
 async function withoutSandbox(
-  sandbox: SandboxTold,
+  sandbox: SandboxReport,
   ground: SandboxGround | null,
   around: Surroundings,
 ): Promise<ProbeRow> {

@@ -61,7 +61,7 @@ async function plantPipe(path: string, around: Surroundings): Promise<Removable>
   if (mkfifo === null) return missing("mkfifo is not installed");
   const made = await runProcess({ command: [mkfifo, path], ...waitingPlant(around) });
   if (made.exitCode !== 0) return missing(`no pipe can be made in the home folder (${made.stderr.trim()})`);
-  // Held open for both directions: nobody who opens it has to wait.
+  // Held open for both directions: opening it never blocks.
   const held = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
   return {
     kind: "there",
@@ -82,16 +82,12 @@ async function plantPipe(path: string, around: Surroundings): Promise<Removable>
 
 async function plantSocket(path: string): Promise<Removable> {
   try {
-    let reached = 0;
-    const server = await listening(
-      (started) => started.listen(path),
-      () => (reached += 1),
-    );
+    const { isReached, close } = await listening((server) => server.listen(path));
     const remove = () => {
-      server.close();
+      close();
       rmSync(path, { force: true });
     };
-    return { kind: "there", path, isReached: () => reached > 0, remove };
+    return { kind: "there", path, isReached, remove };
   } catch (error) {
     return missing(`no socket can be made in the home folder (${(error as Error).message})`);
   }
@@ -99,13 +95,9 @@ async function plantSocket(path: string): Promise<Removable> {
 
 async function plantServer(): Promise<Removable> {
   try {
-    let reached = 0;
-    const server = await listening(
-      (started) => started.listen(0, "127.0.0.1"),
-      () => (reached += 1),
-    );
+    const { server, isReached, close } = await listening((one) => one.listen(0, "127.0.0.1"));
     const { port } = server.address() as AddressInfo;
-    return { kind: "there", path: String(port), isReached: () => reached > 0, remove: () => server.close() };
+    return { kind: "there", path: String(port), isReached, remove: close };
   } catch (error) {
     return missing(`nothing can listen on 127.0.0.1 (${(error as Error).message})`);
   }
@@ -132,9 +124,10 @@ async function plantDatagrams(path: string, around: Surroundings): Promise<Remov
   return missing("no datagram socket can be made in the home folder");
 }
 
-async function listening(listen: (server: Server) => unknown, reached: () => unknown): Promise<Server> {
+async function listening(listen: (server: Server) => unknown) {
+  let reached = 0;
   const server = createServer((socket) => {
-    reached();
+    reached += 1;
     socket.destroy();
   });
   await new Promise<void>((resolve, reject) => {
@@ -142,7 +135,7 @@ async function listening(listen: (server: Server) => unknown, reached: () => unk
     server.once("listening", resolve);
     listen(server);
   });
-  return server;
+  return { server, isReached: () => reached > 0, close: () => void server.close() };
 }
 
 export function programOf(name: string, { env, cwd, project }: Surroundings): string | null {

@@ -1,4 +1,4 @@
-/** What Lockstep's own process could be made to do: start the wrong program, obey a repository, hang, tell a secret. */
+/** What Lockstep's own process could be made to do: start the wrong program, obey a repository, hang, leak a secret. */
 import { mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { isInside } from "../../boundaries/gate/paths.ts";
@@ -54,7 +54,7 @@ function tryPrograms({ around }: ProbeScene): ProbeRow {
   const found = programsFor(env, [project.root, cwd]);
   const named = PROGRAM_NAMES.flatMap((name) => found[name] ?? []);
   const all = [...named, SHELL, process.execPath];
-  const told = all.join(", ");
+  const paths = all.join(", ");
   const own = [project.root, cwd].map((folder) => realpathSync.native(folder));
   const wrong = all.flatMap((path) => {
     const real = realpathSync.native(path);
@@ -64,8 +64,8 @@ function tryPrograms({ around }: ProbeScene): ProbeRow {
     const open = [real, dirname(real)].find((one) => isOpenToAll(one));
     return open === undefined ? [] : [`everybody on this machine can write ${open}`];
   });
-  if (wrong.length > 0) return advisory(`${wrong.join("; ")} (${told})`);
-  return enforced(told);
+  if (wrong.length > 0) return advisory(`${wrong.join("; ")} (${paths})`);
+  return enforced(paths);
 }
 
 function isOpenToAll(path: string): boolean {
@@ -127,7 +127,7 @@ async function tryGit({ around }: ProbeScene, trap: string, name: string): Promi
     : enforced("ours does not start the program; nor does a plain `git status` of this version");
 }
 
-/** Git with nobody's settings but those of the trap, and a PATH on which nothing of the project is. */
+/** Git with no settings but those of the trap, and a PATH on which nothing of the project is. */
 function plainEnv({ env }: Surroundings, { path }: Programs): Env {
   const { GIT_CONFIG_COUNT: _, ...plain } = childEnv(env);
   return {
@@ -165,12 +165,12 @@ async function tryDescriptors({ around, ground, sandbox }: ProbeScene): Promise<
   const isIdle = !sandbox.confined && !sandbox.starts;
   const exec = ground === null || isIdle ? runProcess : ground.exec;
   const list = "for f in /proc/self/fd/*; do case $f in */[012]) ;; *) readlink $f;; esac; done";
-  const told = await exec({
+  const listed = await exec({
     command: `test -d /proc/self/fd && { ${list}; echo end; }`,
     ...waitingPlant(around),
     cwd: around.cwd,
   });
-  const found = told.stdout.trim().split("\n");
+  const found = listed.stdout.trim().split("\n");
   if (found.pop() !== "end") return untried("the descriptors of a command cannot be listed on this system");
   // The folder that is being listed, and the script where the shell reads one.
   const open = found.filter((path) => path !== "/dev/null" && !/^\/proc\/\d+\/fd$/.test(path));

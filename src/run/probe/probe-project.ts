@@ -32,10 +32,10 @@ async function tryTrust({ flow, around, sandbox, ground }: ProbeScene): Promise<
   const options = { root: project.root, confined };
   const { state, commands, at } = await trustState(flow, { ...options, env });
   if (state === "nothing") return enforced("its files make Lockstep do nothing that needs trust");
-  using nobody = scratchFolder();
+  using home = scratchFolder();
   const isAsked = await requireTrust(flow, {
     ...options,
-    env: { ...plain, HOME: nobody.path, XDG_CONFIG_HOME: nobody.path },
+    env: { ...plain, HOME: home.path, XDG_CONFIG_HOME: home.path },
   }).then(
     () => false,
     (error) => error instanceof RunnerError && error.code === "NOT_TRUSTED",

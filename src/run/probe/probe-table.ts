@@ -4,7 +4,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Flow } from "../../flow/flow.ts";
-import type { SandboxTold, Surroundings } from "../boundary.ts";
+import type { SandboxReport, Surroundings } from "../boundary.ts";
 import type { SandboxGround } from "../world/sandbox.ts";
 
 export type Probe = {
@@ -23,7 +23,7 @@ export type ProbeRow = Pick<Probe, "state" | "why">;
 export type ProbeScene = {
   readonly flow: Flow;
   readonly around: Surroundings;
-  readonly sandbox: SandboxTold;
+  readonly sandbox: SandboxReport;
   /** null: the sandbox must be there and cannot be opened. */
   readonly ground: SandboxGround | null;
 };
@@ -67,7 +67,7 @@ export function judgedRow(through: readonly string[], held: string): ProbeRow {
   return through.length === 0 ? enforced(held) : advisory(`got through: ${through.join("; ")}`);
 }
 
-/** A name that nobody else uses. */
+/** A name that is not in use. */
 export function newName(): string {
   return `lockstep-probe-${randomUUID().slice(0, 8)}`;
 }

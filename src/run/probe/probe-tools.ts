@@ -149,8 +149,11 @@ function tryLists({ flow, around }: ProbeScene): ProbeRow {
   const through = [...calls, ...more].filter(
     ({ step, name }) => toolbox.judge(step, { name, input: { command: "true" } }, [name]) === null,
   );
-  const told = through.map(({ step, name }) => `${name} in step ${step.id}`);
-  return judgedRow(told, `${calls.length + more.length} calls of tools that a step was not given are denied`);
+  const named = through.map(({ step, name }) => `${name} in step ${step.id}`);
+  return judgedRow(
+    named,
+    `${calls.length + more.length} calls of tools that a step was not given are denied`,
+  );
 }
 
 async function tryPlan(scene: ProbeScene): Promise<ProbeRow> {

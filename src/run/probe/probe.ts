@@ -1,6 +1,6 @@
 /** Every protection of a run, tried on this machine: what commands, tools, a project and Lockstep itself can really do. */
 import type { Flow } from "../../flow/flow.ts";
-import { tryGround, type SandboxTold, type Surroundings } from "../boundary.ts";
+import { tryGround, type SandboxReport, type Surroundings } from "../boundary.ts";
 import { commandProbes } from "./probe-commands.ts";
 import { PROCESS_TRIALS } from "./probe-process.ts";
 import { plant } from "./probe-planted.ts";
@@ -15,14 +15,14 @@ export type Probed = {
   readonly agent: string;
   /** A run could begin: its commands are confined, or need not be. */
   readonly ok: boolean;
-  readonly sandbox: SandboxTold;
+  readonly sandbox: SandboxReport;
   readonly groups: readonly ProbeGroup[];
 };
 
 export async function probe(flow: Flow, around: Surroundings): Promise<Probed> {
   // Pipes are looked for when a sandbox is opened: ours must be there before, and are not needed where there is none.
-  const told = await sandboxOf(flow, around);
-  await using planted = await plant(around, told.confined && told.trouble === null);
+  const first = await sandboxOf(flow, around);
+  await using planted = await plant(around, first.confined && first.trouble === null);
   await using tried = await tryGround(flow, around);
   const { sandbox, ground } = tried;
   const scene = { flow, around, sandbox, ground };
@@ -32,10 +32,10 @@ export async function probe(flow: Flow, around: Surroundings): Promise<Probed> {
     { title: "Lockstep's own process", probes: await tryAll(PROCESS_TRIALS, scene) },
     { title: "what this project can do", probes: await tryAll(PROJECT_TRIALS, scene) },
   ];
-  return { v: 1, agent: flow.agent, ok: ground !== null, sandbox: told, groups };
+  return { v: 1, agent: flow.agent, ok: ground !== null, sandbox: first, groups };
 }
 
-async function sandboxOf(flow: Flow, around: Surroundings): Promise<SandboxTold> {
+async function sandboxOf(flow: Flow, around: Surroundings): Promise<SandboxReport> {
   await using tried = await tryGround(flow, around);
   return tried.sandbox;
 }

@@ -9,11 +9,10 @@ import type { Flow, Flows } from "../../flow/flow.ts";
 import { escapedInLine, jsonLine } from "../../flow/text/harmless.ts";
 import { FORBIDDEN_NAMES, isObject, own, type JsonObject } from "../../flow/json.ts";
 import { isRunId } from "../../flow/recorded.ts";
-import { EntryDamaged } from "../../journal/errors.ts";
 import { flowDigest } from "../load.ts";
 import { createRedaction, type Redacted } from "../../tell/redact-run.ts";
 import { timedReplay, type TimedReplay } from "./replay.ts";
-import { damageOf, findRun, flowOf, SLICE, slicesOf, type Damage } from "./runs.ts";
+import { damageOf, findRun, flowOf, SLICE, slicesOf, untilDamage, type Damage } from "./runs.ts";
 
 export type Bundle = {
   readonly v: 1;
@@ -73,13 +72,13 @@ export async function openExport(
   const flow = await flowOf(journal, id, digest);
   const { adopted, last, damage } = await flowsIn(journal, row);
   const redaction = isRedacted ? createRedaction(flow, adopted) : null;
-  const told = (entry: Entry) => withoutImport(redaction === null ? entry : redaction.told(entry));
+  const exported = (entry: Entry) => withoutImport(redaction === null ? entry : redaction.told(entry));
   async function* slices() {
     for (let seq = 0; seq < last;) {
       const slice = await journal.read(id, seq, Math.min(SLICE, last - seq));
       if (slice.length === 0) return;
       seq += slice.length;
-      yield slice.map(told);
+      yield slice.map(exported);
     }
   }
   const head = {
@@ -113,17 +112,14 @@ async function flowsIn(
 ): Promise<{ readonly adopted: PreparedFlows; readonly last: number; readonly damage: Damage | null }> {
   const adopted: { [digest: string]: Prepared } = {};
   let last = 0;
-  let met: EntryDamaged | null = null;
-  try {
+  const met = await untilDamage(async () => {
     for await (const slice of slicesOf(journal, row.id))
       for (const { seq, event } of slice) {
         last = seq;
         if (event.type === "run.adopted") adopted[event.flow] = await flowOf(journal, row.id, event.flow);
       }
-  } catch (error) {
-    if (!(error instanceof EntryDamaged) || error.seq <= 1) throw error;
-    met = error;
-  }
+  });
+  if (met !== null && met.seq <= 1) throw met;
   return { adopted, last, damage: damageOf(row, met) };
 }
 
@@ -264,14 +260,14 @@ function startedHere(
   return { ...event, run, cwd, imported: { entries } };
 }
 
-/** The recorded decisions stay as they are recorded: a replay shall tell of them. */
+/** The recorded decisions stay as they are recorded: a replay reports where they differ. */
 function inThisPlace(
   { run, entries }: Bundle,
   flows: PreparedFlows,
   id: string,
   cwd: string,
 ): readonly Entry[] {
-  const told = retell({
+  const moved = retell({
     flow: flows[run.flow]!,
     adopted: flows,
     entries,
@@ -280,5 +276,5 @@ function inThisPlace(
         ? startedHere(event, id, cwd, entries.length)
         : inItsOwnRun(event, event, was, is),
   });
-  return entries.map((entry, place) => ({ ...entry, event: told[place]!.event }));
+  return entries.map((entry, place) => ({ ...entry, event: moved[place]!.event }));
 }

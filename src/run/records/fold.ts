@@ -3,10 +3,9 @@ import type { Prepared } from "../../engine/schema/prepared.ts";
 import type { Journal, RunRow } from "../../engine/ports.ts";
 import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
 import type { Entry } from "../../flow/event.ts";
-import { EntryDamaged } from "../../journal/errors.ts";
 import type { Moment } from "../../story/story.ts";
 import { momentsOf } from "../watch/follow.ts";
-import { damageOf, flowOf, type Damage } from "./runs.ts";
+import { damageOf, flowOf, untilDamage, type Damage } from "./runs.ts";
 
 /** Where a run stands, and by which flow. */
 export type Folded = {
@@ -36,16 +35,11 @@ export async function foldPartly(
   return { ...folded, damage: damageOf(row, met) };
 }
 
-/** Ends at the first entry that is damaged. */
-async function foldUntil(
-  journal: Journal,
-  row: RunRow,
-  hear?: Hear,
-): Promise<Folded & { readonly met: EntryDamaged | null }> {
+/** Ends at the first entry that is damaged: `met`. */
+async function foldUntil(journal: Journal, row: RunRow, hear?: Hear) {
   let { digest } = row;
   let newest: Moment | null = null;
-  let met: EntryDamaged | null = null;
-  try {
+  const met = await untilDamage(async () => {
     for await (const moments of momentsOf(journal, row))
       for (const moment of moments) {
         const { event } = moment.entry;
@@ -53,12 +47,15 @@ async function foldUntil(
         newest = moment;
         hear?.(moment);
       }
-  } catch (error) {
-    if (!(error instanceof EntryDamaged)) throw error;
-    met = error;
-  }
-  if (newest === null)
-    return { state: EMPTY_STATE, flow: await flowOf(journal, row.id, digest), digest, last: null, met };
-  const { after: state, flow, entry: last } = newest;
+  });
+  const {
+    after: state,
+    flow,
+    entry: last,
+  } = newest ?? {
+    after: EMPTY_STATE,
+    flow: await flowOf(journal, row.id, digest),
+    entry: null,
+  };
   return { state, flow, digest, last, met };
 }

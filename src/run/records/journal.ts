@@ -17,7 +17,7 @@ import type { ForeignRun, TrustJournal } from "../trust/foreign-state.ts";
 
 /**
  * Makes the state folder where there is none, and records it as the user's own. STATE_FOREIGN where it came from
- * elsewhere and nobody says yes.
+ * elsewhere and is not accepted.
  */
 export async function openJournal(
   stateDir: string,
@@ -100,7 +100,7 @@ export async function openOwnJournal(
       return await look(journal);
     } catch (error) {
       if (error instanceof RunnerError) throw error;
-      // Nonsense: there is nothing to be told of it.
+      // It is not a valid run: there is nothing to say about it.
       return null;
     } finally {
       await journal.close();

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { RunnerError, type Journal } from "../../engine/ports.ts";
 import { leaveOut } from "../batch-record.ts";
 import { ownersIn, removeBelongings, sizeOfBelongings } from "./run-files.ts";
-import { DAMAGED, everyRow, findRun, particularsOf, summarise, type RunSummary } from "./runs.ts";
+import { DAMAGED, everyRow, findRun, particularsOf, startOf, summarise, type RunSummary } from "./runs.ts";
 
 export type PruneOptions = {
   /** Only runs whose newest entry is at least so old. */
@@ -65,14 +65,9 @@ export async function worktreesOf(
 ): Promise<readonly LeftWorktree[]> {
   const left: LeftWorktree[] = [];
   for (const { run } of runs) {
-    const entries = await journal.read(run, 0, 1).catch((error: unknown) => {
-      if (error instanceof RunnerError) return [];
-      throw error;
-    });
-    const first = entries[0]?.event;
-    if (first?.type !== "run.started" || first.worktree === undefined) continue;
-    const { path, home } = first.worktree;
-    if (existsSync(path)) left.push({ run, path, home });
+    const { worktree } = (await startOf(journal, run)) ?? {};
+    if (worktree === undefined || !existsSync(worktree.path)) continue;
+    left.push({ run, path: worktree.path, home: worktree.home });
   }
   return left;
 }

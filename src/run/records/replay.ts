@@ -9,6 +9,7 @@ import { findRun, flowOf, slicesOf } from "./runs.ts";
 
 export type TimedReplay = Replayed & { readonly ms: number };
 
+/** Works out every decision of a run again; `difference` is the first one that differs from the record. */
 export async function replayRun(journal: Journal, ref: string): Promise<TimedReplay> {
   return await replayRow(journal, await findRun(journal, ref));
 }

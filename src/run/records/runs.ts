@@ -4,14 +4,12 @@ import { prepare, type Prepared, type PreparedFlows } from "../../engine/schema/
 import { addUsage, EMPTY_STATE } from "../../engine/decide/state.ts";
 import { usageIn } from "../../story/tally.ts";
 import { effectOf } from "../../flow/due.ts";
-import type { Entry } from "../../flow/event.ts";
+import type { Entry, Event } from "../../flow/event.ts";
 import { adoptions } from "../../flow/adopted.ts";
 import type { JsonObject } from "../../flow/json.ts";
-import type { LogLine } from "../../tell/log-line.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
-import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../result.ts";
+import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../../tell/result.ts";
 import { EntryDamaged } from "../../journal/errors.ts";
-import type { Why } from "./why.ts";
 
 export type RunSummary = {
   readonly run: string;
@@ -128,6 +126,18 @@ export async function particularsOf(journal: Journal, run: string): Promise<Part
   return { ...about, ...(isDamaged && { damaged: true }) };
 }
 
+/** The event that a run began with; null: it cannot be read. A run that is damaged must not hide the others. */
+export async function startOf(journal: Journal, run: string): Promise<Started | null> {
+  const entries = await journal.read(run, 0, 1).catch((error: unknown) => {
+    if (error instanceof RunnerError) return [];
+    throw error;
+  });
+  const first = entries[0]?.event;
+  return first?.type === "run.started" ? first : null;
+}
+
+type Started = Extract<Event, { type: "run.started" }>;
+
 /** How a run stands in a list if what is read of it is damaged, and not only its newest entry. */
 export const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as const;
 
@@ -166,35 +176,6 @@ export async function show(
   return { ...result, ...stands, resumable: false, reason, completionReason: reason };
 }
 
-/** Why a visit of a run went the way it did, from its journal alone; `target` is `STEP` or `STEP@VISIT`. */
-export async function why(journal: Journal, ref: string, target?: string): Promise<Why> {
-  // Loaded by those who ask only.
-  const { whyOf } = await import("./why.ts");
-  const { damage, ...one } = await whyOf(journal, await findRun(journal, ref), target);
-  if (damage !== null) throw new RunnerError("JOURNAL_UNAVAILABLE", damage.why);
-  return one;
-}
-
-/**
- * The log of a run, from its journal alone. `follow` waits for more until the run has ended, or nobody drives it.
- *
- * @example
- * for await (const { level, message } of logs(journal, "@last")) console.log(level, message);
- */
-export async function* logs(
-  journal: Journal,
-  ref: string,
-  options: { readonly follow?: boolean; readonly signal?: AbortSignal } = {},
-): AsyncGenerator<LogLine> {
-  const { momentsOf } = await import("../watch/follow.ts");
-  const { logLines } = await import("../../tell/log.ts");
-  const { systemClock } = await import("../world/clock.ts");
-  const { follow = false, signal = new AbortController().signal } = options;
-  const following = follow ? { clock: systemClock, signal } : null;
-  for await (const moments of momentsOf(journal, await findRun(journal, ref), following))
-    for (const moment of moments) yield* logLines(moment);
-}
-
 /** A run as it is recorded, with the flows it is pinned to; ready to be folded. */
 export async function readRun(journal: Journal, ref: string): Promise<RecordedRun> {
   return await readRow(journal, await findRun(journal, ref));
@@ -219,30 +200,29 @@ export type PartlyRecorded = RecordedRun & { readonly damage: Damage | null };
 /** The same as far as it can be read, for looking at it. Throws where nothing can. */
 export async function readPartly(journal: Journal, ref: string): Promise<PartlyRecorded> {
   const row = await findRun(journal, ref);
-  const { entries, damage } = await entriesOf(journal, row.id);
-  return { ...(await withFlows(journal, row, entries)), damage: damageOf(row, damage) };
+  const entries: Entry[] = [];
+  const met = await untilDamage(async () => {
+    for await (const slice of slicesOf(journal, row.id)) entries.push(...slice);
+  });
+  if (met !== null && met.seq <= 1) throw met;
+  return { ...(await withFlows(journal, row, entries)), damage: damageOf(row, met) };
+}
+
+/** The damage at which reading ended; null: it came to its end. */
+export async function untilDamage(read: () => Promise<void>): Promise<EntryDamaged | null> {
+  try {
+    await read();
+    return null;
+  } catch (error) {
+    if (error instanceof EntryDamaged) return error;
+    throw error;
+  }
 }
 
 /** `met`: what reading it came upon. */
 export function damageOf(row: RunRow, met: EntryDamaged | null): Damage | null {
   if (met !== null) return { seq: met.seq, why: met.message };
   return row.damaged === undefined ? null : { seq: null, why: row.damaged };
-}
-
-/** The entries of a run before the first one that is damaged. Throws where that is the first of all. */
-export async function entriesOf(
-  journal: Journal,
-  run: string,
-  afterSeq = 0,
-): Promise<{ readonly entries: readonly Entry[]; readonly damage: EntryDamaged | null }> {
-  const entries: Entry[] = [];
-  try {
-    for await (const slice of slicesOf(journal, run, afterSeq)) entries.push(...slice);
-    return { entries, damage: null };
-  } catch (error) {
-    if (!(error instanceof EntryDamaged) || error.seq <= 1) throw error;
-    return { entries, damage: error };
-  }
 }
 
 export type RecordedRun = {
@@ -291,7 +271,7 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
 const MOST_NAMED = 8;
 
 function standingOf({ owned, damaged }: RunRow, ended: Verdict | null): Pick<RunSummary, "state" | "code"> {
-  if (damaged !== undefined) return { state: "damaged", code: "JOURNAL_UNAVAILABLE" };
+  if (damaged !== undefined) return DAMAGED;
   if (ended?.code === "PAUSED") return { state: "paused", code: null };
   const open = owned ? "running" : "interrupted";
   return { state: ended?.outcome ?? open, code: ended?.code ?? null };

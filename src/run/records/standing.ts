@@ -7,7 +7,7 @@ import { addToTally, addUntil, createTally, tallied } from "../../story/tally.ts
 import type { Entry } from "../../flow/event.ts";
 import type { Moment } from "../../story/story.ts";
 import { foldPartly } from "./fold.ts";
-import { toResult, type Result } from "../result.ts";
+import { toResult, type Result } from "../../tell/result.ts";
 import type { Damage } from "./runs.ts";
 
 export type RunStanding = {

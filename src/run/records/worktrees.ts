@@ -18,12 +18,13 @@ import {
 } from "../../effects/git/worktree-records.ts";
 import { leftIn, NOTHING_LEFT, removeWorktree } from "../../effects/git/worktree-remove.ts";
 import { isFresh, repairRecords, unreadableIn } from "../../effects/git/worktree-repair.ts";
-import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
+import type { Journal, RunRow } from "../../engine/ports.ts";
 import { addEntry, createReport } from "../../story/report.ts";
-import type { Event, Worktree } from "../../flow/event.ts";
+import type { Worktree } from "../../flow/event.ts";
 import { placeFault } from "../world/workplace.ts";
-import { realPath, repositoryAround } from "../world/repository.ts";
-import { everyRow, slicesOf, summarise, type RunSummary } from "./runs.ts";
+import { realPath } from "../world/files.ts";
+import { repositoryAround } from "../world/repository.ts";
+import { everyRow, slicesOf, startOf, summarise, type RunSummary } from "./runs.ts";
 import { gitFor, type WorktreeSurroundings } from "../world/worktree.ts";
 
 export type WorktreeRow = {
@@ -39,7 +40,7 @@ export type WorktreeRow = {
   readonly made: boolean;
   /** Whether the base has all that is on the branch; null: git was not asked. */
   readonly merged: boolean | null;
-  /** What is not committed in it; null: git cannot tell. */
+  /** What is not committed in it; null: git cannot say. */
   readonly uncommitted: readonly string[] | null;
   /** The run was to merge or push its work, and a person has to do it: `lockstep effects RUN` says how. */
   readonly held: boolean;
@@ -113,16 +114,6 @@ type Recorded = {
   readonly isBegun: boolean;
 };
 
-/** A run that is damaged must not hide the others. */
-async function firstOf(journal: Journal, run: string): Promise<Event | undefined> {
-  try {
-    return (await journal.read(run, 0, 1))[0]?.event;
-  } catch (error) {
-    if (error instanceof RunnerError) return undefined;
-    throw error;
-  }
-}
-
 async function recorded(journal: Journal, around: WorktreesContext): Promise<readonly Recorded[]> {
   const { root, isOurs } = around;
   // Asked where the project is, never where a journal says that a repository is.
@@ -131,13 +122,10 @@ async function recorded(journal: Journal, around: WorktreesContext): Promise<rea
   const found: Recorded[] = [];
   let trees: readonly ListedWorktree[] | null | undefined;
   for await (const run of everyRow(journal)) {
-    const first = await firstOf(journal, run.id);
-    if (first?.type !== "run.started" || first.worktree === undefined) continue;
-    const { worktree, cwd } = first;
+    const { worktree, cwd = "" } = (await startOf(journal, run.id)) ?? {};
+    if (worktree === undefined) continue;
     const { path, branch, base } = worktree;
     const { agent, state } = summarise(run);
-    const exists = existsSync(path);
-    const about = { run: run.id, agent, state, path, branch, base, exists };
     const flow = await journal.flow(run.digest);
     const copy = flow?.settings.worktree.copy ?? [];
     const misplaced = isOurs
@@ -146,29 +134,19 @@ async function recorded(journal: Journal, around: WorktreesContext): Promise<rea
     if (isOurs && misplaced === null && trees === undefined) trees = await treesOf(outer, top);
     const made = misplaced !== null || !isHalfMade(worktree, run.id);
     const fault = misplaced ?? treeFault(worktree, run.id, made, trees ?? null);
-    const isMisplaced = misplaced !== null;
-    if (fault !== null) {
-      const isThere = isFolder(path);
-      if (!isThere && isOurs) continue;
-      const facts = { exists: isThere, made, merged: null, uncommitted: null };
-      const row = { ...about, ...facts, held: await isHeld(journal, run.id) };
-      found.push({
-        row,
-        worktree,
-        copy,
-        git: outer,
-        fault,
-        isMisplaced,
-        isBegun: await hasWorked(journal, run),
-      });
-      continue;
-    }
-    const git = gitFor(around, [top, path]);
-    const tip = await tipOf(git, top, `refs/heads/${branch}`);
-    if (!isLeft(worktree) && made && tip === null) continue;
-    const facts = await factsOf(git, top, tip, worktree, made ? copy : null);
-    const row = { ...about, ...facts, made, held: await isHeld(journal, run.id) };
-    found.push({ row, worktree, copy, git, fault, isMisplaced, isBegun: await hasWorked(journal, run) });
+    const exists = fault === null ? existsSync(path) : isFolder(path);
+    let git = outer;
+    let facts: Pick<WorktreeRow, "merged" | "uncommitted"> = { merged: null, uncommitted: null };
+    if (fault === null) {
+      git = gitFor(around, [top, path]);
+      const tip = await tipOf(git, top, `refs/heads/${branch}`);
+      if (!isLeft(worktree) && made && tip === null) continue;
+      facts = await factsOf(git, top, tip, worktree, made ? copy : null);
+    } else if (!exists && isOurs) continue;
+    const about = { run: run.id, agent, state, path, branch, base, exists, made };
+    const row = { ...about, ...facts, held: await isHeld(journal, run.id) };
+    const isBegun = await hasWorked(journal, run);
+    found.push({ row, worktree, copy, git, fault, isMisplaced: misplaced !== null, isBegun });
   }
   return found;
 }

@@ -63,7 +63,7 @@ export function requireKnownState(stateDir: string, env: NodeJS.ProcessEnv): voi
     throw stateForeign({ stateDir, why: standing.why, run: null }, standing.isRefused);
 }
 
-/** Whether this run came as a file and nobody has said yes to it since. */
+/** Whether this run came as a file and has not been accepted since. */
 export function isImported(entries: readonly Entry[]): boolean {
   const started = entries[0]?.event;
   if (started?.type !== "run.started" || started.imported === undefined) return false;
@@ -122,7 +122,7 @@ function callLine(name: string, input: Json): string {
   return `${name} with recorded replies: ${typeof command === "string" ? command : JSON.stringify(input)}`;
 }
 
-/** What is told of a foreign run, line by line. */
+/** What a foreign run would do, line by line. */
 export function foreignLines({ run }: ForeignQuestion): readonly string[] {
   if (run === null) return [];
   return [`run ${run.run} of "${run.agent}" works in ${run.cwd}`, ...run.does];
@@ -131,7 +131,7 @@ export function foreignLines({ run }: ForeignQuestion): readonly string[] {
 export function stateForeign(question: ForeignQuestion, isRefused = false): RunnerError {
   const { stateDir, why, run } = question;
   const lines = foreignLines(question).map((line) => `\n  ${line}`);
-  const told =
+  const foreseen =
     lines.length === 0
       ? " "
       : ` If it went on:${lines.slice(0, 20).join("")}${lines.length > 20 ? `\n  and ${lines.length - 20} more` : ""}\n`;
@@ -145,6 +145,6 @@ export function stateForeign(question: ForeignQuestion, isRefused = false): Runn
       : ` If you do not trust the agent yet, pass --trust DIGEST as well: lockstep trust show ${run.agent} prints it.`;
   return new RunnerError(
     "STATE_FOREIGN",
-    `The state folder ${stateDir} is not used: ${why}. What it records (commands, folders, replies) is used only after you agree.${told}Reading it is safe: lockstep runs, show, why, logs, replay. ${yes}${trust}`,
+    `The state folder ${stateDir} is not used: ${why}. What it records (commands, folders, replies) is used only after you agree.${foreseen}Reading it is safe: lockstep runs, show, why, logs, replay. ${yes}${trust}`,
   );
 }

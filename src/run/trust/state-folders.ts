@@ -10,7 +10,6 @@ import {
   existsSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -23,6 +22,7 @@ import { RunnerError } from "../../engine/ports.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { fileInside, requirePlainState } from "../../journal/sqlite/inside.ts";
 import { configFolder } from "../world/project.ts";
+import { writeOwn } from "../world/write-whole.ts";
 
 /** A state folder as the user's config folder knows it. */
 export type KnownState = {
@@ -35,11 +35,11 @@ export type KnownState = {
 };
 
 type StateRecord = KnownState & {
-  /** Tells the file `runs.db` from one that was put in its place; null until it is made. */
+  /** Identifies the file `runs.db`, so that it differs from one that was put in its place; null until it is made. */
   readonly database: FileMark | null;
 };
 
-/** When the file was made; where the file system cannot tell, its inode. */
+/** When the file was made; where the file system does not record that, its inode. */
 type FileMark = { readonly born: string } | { readonly inode: string };
 
 export type StateStanding =
@@ -247,16 +247,11 @@ function readRecord(env: NodeJS.ProcessEnv, id: string): StateRecord | null {
 function writeRecord(env: NodeJS.ProcessEnv, record: StateRecord): boolean {
   const folder = statesFolder(env);
   if (folder === null) return false;
-  const file = join(folder, `${record.id}.json`);
-  const draft = `${file}.${process.pid}`;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
     tidy(env, folder);
-    writeFileSync(draft, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-    renameSync(draft, file);
+    writeOwn(join(folder, `${record.id}.json`), `${JSON.stringify(record)}\n`);
     return true;
   } catch {
-    if (existsSync(draft)) rmSync(draft, { force: true });
     return false;
   }
 }

@@ -2,10 +2,10 @@
 import { createHash, type Hash } from "node:crypto";
 import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { isBuiltin } from "node:module";
-import { basename, dirname, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
-import { readTextFile } from "../world/files.ts";
+import { isInsideProject, readTextFile } from "../world/files.ts";
 
 /** More than this is not followed, and that is said. */
 export type Bounds = { readonly files: number; readonly bytes: number };
@@ -84,7 +84,7 @@ function followFile(walk: Walk, path: string): void {
   const real = place(path);
   if (real === null || walk.seen.has(real)) return;
   walk.seen.add(real);
-  if (!isIn(walk.root, real)) {
+  if (!isInsideProject(walk.root, real)) {
     walk.lines.add(`${path}, outside of the project`);
     return;
   }
@@ -122,7 +122,7 @@ function takePackage(walk: Walk, folder: string, wanted: string): void {
   const real = place(folder);
   if (real === null || walk.seen.has(real)) return;
   walk.seen.add(real);
-  if (!isIn(walk.root, real)) {
+  if (!isInsideProject(walk.root, real)) {
     walk.lines.add(`package ${wanted}, which lies outside of the project`);
     return;
   }
@@ -155,7 +155,7 @@ function digestFolder(walk: Walk, top: string, folder: string, hash: Hash, count
     const within = relative(top, path);
     if (!entry.isFile()) {
       const target = entry.isSymbolicLink() ? place(path) : null;
-      const isTaken = target !== null && isIn(top, target) && statSync(target).isFile();
+      const isTaken = target !== null && isInsideProject(top, target) && statSync(target).isFile();
       hash.update(
         `${within}\0${isTaken ? "link" : "other"}\0${target === null ? "" : relative(top, target)}\0`,
       );
@@ -197,7 +197,7 @@ type Package = { readonly folder: string; readonly json: JsonObject };
 
 /** The package that a folder belongs to, in the project. */
 function packageAround({ root }: Walk, folder: string): Package | null {
-  for (let at = folder; isIn(root, at); at = dirname(at)) {
+  for (let at = folder; isInsideProject(root, at); at = dirname(at)) {
     const json = readJson(join(at, "package.json"));
     if (json !== null) return { folder: at, json };
     if (at === root) break;
@@ -208,7 +208,7 @@ function packageAround({ root }: Walk, folder: string): Package | null {
 /** As Node looks for it, up to the project's own folder. */
 function findPackage({ root }: Walk, from: string, wanted: string): string | null {
   if (wanted.includes("..") || wanted === "") return null;
-  for (let at = from; isIn(root, at); at = dirname(at)) {
+  for (let at = from; isInsideProject(root, at); at = dirname(at)) {
     const folder = join(at, "node_modules", wanted);
     if (basename(at) !== "node_modules" && statSync(folder, { throwIfNoEntry: false })?.isDirectory())
       return folder;
@@ -261,11 +261,6 @@ function place(path: string): string | null {
   } catch {
     return null;
   }
-}
-
-function isIn(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
 function name({ root }: Walk, path: string): string {

@@ -2,12 +2,12 @@
 import { commandForms, mayOffer, mayOfferAsking } from "../../boundaries/gate/gate.ts";
 import { isOutside, TRUSTED_HOSTS, type SandboxPlaces } from "../../boundaries/sandbox/policy.ts";
 import { openedLabels } from "../../effects/actions/closing.ts";
-import type { CommandCheck, Flow, Module } from "../../flow/flow.ts";
+import type { CommandCheck, Flow } from "../../flow/flow.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
 import { handlerOf, isOnGitHub, namesIssue } from "../../flow/handlers.ts";
 import { own } from "../../flow/json.ts";
 import type { McpServer } from "../../flow/mcp.ts";
-import { partsOf } from "../../flow/rules.ts";
+import { modulesIn, partsOf } from "../../flow/rules.ts";
 import {
   WORKTREE_ROOT,
   type Actions,
@@ -24,7 +24,7 @@ export async function trustLines(
   places: () => Pick<SandboxPlaces, "root" | "home">,
 ): Promise<readonly string[]> {
   const plain = plainLines(flow, confined);
-  const modules = modulesOf(flow);
+  const modules = modulesIn(flow);
   const { asked, filesystem } = flow.settings.boundaries.sandbox;
   const opens = asked === true && filesystem.allowedPaths.length > 0 && startsCommands(flow);
   if (modules.length === 0 && !opens) return plain;
@@ -42,7 +42,7 @@ export async function trustLines(
   return distinct(lines);
 }
 
-/** What the flow alone tells. It does not change, so it is worked out once. */
+/** What follows from the flow alone. It does not change, so it is worked out once. */
 function plainLines(flow: Flow, confined: boolean): readonly string[] {
   const known = listed.get(flow) ?? new Map<boolean, readonly string[]>();
   listed.set(flow, known);
@@ -53,7 +53,7 @@ function plainLines(flow: Flow, confined: boolean): readonly string[] {
   const lines = distinct([
     ...[
       ...commandsOf(flow).map((line) => `$ ${line}`),
-      ...modulesOf(flow).map(({ file, digest }) => `node ${word(file)} (sha256 ${digest})`),
+      ...modulesIn(flow).map(({ file, digest }) => `node ${word(file)} (sha256 ${digest})`),
       ...servers.filter(([, { kind }]) => kind !== "http").map(serverLine),
       // A yes to what is confined is not a yes to the same without a sandbox.
     ].map((line) => (confined ? line : `with your permissions: ${line}`)),
@@ -84,15 +84,6 @@ function commandsOf({ checks, steps }: Flow): readonly string[] {
   ];
 }
 
-function modulesOf({ stop, hooks, settings: { actions } }: Flow): readonly Module[] {
-  const { enabled, types, modules = {} } = actions;
-  return [
-    ...partsOf(stop).flatMap((part) => (part.kind === "module" ? [part.module] : [])),
-    ...(hooks === undefined ? [] : [hooks]),
-    ...(enabled ? types.flatMap((type) => own(modules, type) ?? []) : []),
-  ];
-}
-
 function addresses({ stop }: Flow): readonly string[] {
   return partsOf(stop).flatMap((part) =>
     part.kind === "state" && part.resource.kind === "api" ? [`GET ${part.resource.url}`] : [],
@@ -110,7 +101,7 @@ function serverLine([name, server]: readonly [string, McpServer]): string {
   return `mcp ${name}: ${what.join(" ")}`;
 }
 
-/** Commands of the model that nobody is asked about, where no sandbox holds them. */
+/** Commands of the model that run without a question, where no sandbox confines them. */
 function freeCommands({ steps }: Flow): readonly string[] {
   return Object.values(steps).flatMap((step) => {
     if (step.by.kind !== "model" || !mayOffer(step, "Bash")) return [];
@@ -125,7 +116,7 @@ function startsCommands(flow: Flow): boolean {
   const { mcpServers = {} } = flow.settings;
   return (
     commandsOf(flow).length > 0 ||
-    modulesOf(flow).length > 0 ||
+    modulesIn(flow).length > 0 ||
     Object.values(mcpServers).some(({ kind }) => kind === "stdio") ||
     Object.values(flow.steps).some((step) => step.by.kind === "model" && mayOfferAsking(step, "Bash"))
   );

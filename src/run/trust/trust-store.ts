@@ -2,12 +2,13 @@
  * What this user trusts: one file for each yes, below `trust/` in the user's own settings. A file is written whole and
  * renamed into place, and never changed, so that any number of processes can write at the same time.
  */
-import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
 import { canonicalJson, isObject, own, type Json } from "../../flow/json.ts";
 import { configFolder } from "../world/project.ts";
+import { writeOwn } from "../world/write-whole.ts";
 
 /** A yes: to exactly these lines, of this agent, in this project. */
 export type Trusted = {
@@ -38,24 +39,21 @@ export const IN_WORKTREE = "git: makes a worktree and a branch for each run";
 export type Wanted = Pick<Trusted, "root" | "agent" | "digest" | "lines">;
 
 export function trustDigest(agent: string, lines: readonly string[]): string {
-  return createHash("sha256").update(canonicalJson({ agent, lines })).digest("hex");
+  return sha256({ agent, lines });
 }
 
-/** null: nobody's settings are known here, so nothing is remembered. */
+function sha256(value: Json): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("hex");
+}
+
+/** null: no settings folder is known here, so nothing is remembered. */
 export function openTrust(env: NodeJS.ProcessEnv): TrustStore | null {
   const settings = configFolder(env);
   if (settings === null) return null;
   const folder = join(settings, "trust");
   const old = join(settings, "trust.json");
-  const fileOf = (wanted: Pick<Trusted, "root" | "agent" | "digest">) => {
-    const { root, agent, digest } = wanted;
-    return join(
-      folder,
-      `${createHash("sha256")
-        .update(canonicalJson([root, agent, digest]))
-        .digest("hex")}.json`,
-    );
-  };
+  const fileOf = ({ root, agent, digest }: Pick<Trusted, "root" | "agent" | "digest">) =>
+    join(folder, `${sha256([root, agent, digest])}.json`);
   const list = () => [
     ...namesIn(folder)
       .map((name) => readEntry(join(folder, name)))
@@ -69,17 +67,7 @@ export function openTrust(env: NodeJS.ProcessEnv): TrustStore | null {
       return isSame ? entry : (list().find((other) => covers(other, wanted)) ?? null);
     },
     list,
-    add: (entry) => {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      const file = fileOf(entry);
-      const draft = `${file}.${randomBytes(6).toString("hex")}.new`;
-      try {
-        writeFileSync(draft, `${JSON.stringify({ v: 1, ...entry }, null, 2)}\n`, { mode: 0o600, flag: "wx" });
-        renameSync(draft, file);
-      } finally {
-        rmSync(draft, { force: true });
-      }
-    },
+    add: (entry) => writeOwn(fileOf(entry), `${JSON.stringify({ v: 1, ...entry }, null, 2)}\n`),
     remove: (entry) => {
       if (entry.at !== null) return rmSync(fileOf(entry), { force: true });
       const left = readOld(old).filter((other) => canonicalJson(other) !== canonicalJson(entry));
@@ -89,8 +77,7 @@ export function openTrust(env: NodeJS.ProcessEnv): TrustStore | null {
         root,
         entries.map(({ digest, agent, lines }) => ({ digest, agent, commands: lines })),
       ]);
-      writeFileSync(`${old}.new`, JSON.stringify(Object.fromEntries(kept), null, 2), { mode: 0o600 });
-      renameSync(`${old}.new`, old);
+      writeOwn(old, JSON.stringify(Object.fromEntries(kept), null, 2));
     },
     clear: () => {
       for (const name of namesIn(folder)) rmSync(join(folder, name), { force: true });

@@ -17,7 +17,7 @@ export type TrustOptions = {
   readonly confined: boolean;
   /** A digest given on the command line: the whole, or at least its first 32 digits. */
   readonly digest?: string;
-  /** Asks the person at the terminal; absent when there is nobody. */
+  /** Asks the person at the terminal; absent without a terminal. */
   readonly confirm?: (question: TrustQuestion) => Promise<boolean>;
   /** Hears of what was recorded. */
   readonly notify?: (text: string) => void;
@@ -132,7 +132,7 @@ async function standing(flow: Flow, lines: readonly string[], options: TrustOpti
 
 const FEWEST_DIGITS = 32;
 
-/** Whether it means this digest: the whole of it, or a beginning that nobody can find a second text for. */
+/** Whether it means this digest: the whole of it, or a beginning that is long enough to be unique. */
 function isDigest(given: string, digest: string): boolean {
   const plain = given.trim().toLowerCase();
   return plain.length >= FEWEST_DIGITS && digest.startsWith(plain);

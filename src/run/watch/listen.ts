@@ -11,7 +11,6 @@ import type { Moment } from "../../story/story.ts";
 import { isInsideProject } from "../world/files.ts";
 import { formatLine, LEVELS } from "../../tell/log-line.ts";
 import { logLines } from "../../tell/log.ts";
-import { isTraced } from "./traced.ts";
 
 export type Listener = {
   /** Hears of an entry that was written before this stretch of the run. */
@@ -36,6 +35,8 @@ export type ListenContext = {
   /** Of the project. */
   readonly root: string;
   readonly env: NodeJS.ProcessEnv;
+  /** Whether the environment asks for traces. */
+  readonly traced: boolean;
   /** A folder for the log file, whatever the agent says. */
   readonly log: string | undefined;
 };
@@ -46,7 +47,7 @@ export async function listen(around: ListenContext): Promise<Listener> {
   if (around.log !== undefined || around.flow.settings.logging.enabled) {
     ears.push(safe("The log file", warnings, () => openLog(around)));
   }
-  if (isTraced(around.env)) {
+  if (around.traced) {
     const { createTraces } = await import("./traces.ts");
     ears.push(safe("Traces", warnings, () => createTraces(around)));
   }
@@ -71,7 +72,7 @@ async function closeAll(ears: readonly Ear[], warnings: string[]): Promise<reado
   return warnings;
 }
 
-/** Opened when it first hears something. What goes wrong is told once, and after that it is left alone. */
+/** Opened when it first hears something. A fault is reported once; after that it hears nothing more. */
 function safe(name: string, warnings: string[], open: () => Ear): Ear {
   let ear: Ear | null = null;
   let isDeaf = false;

@@ -10,7 +10,7 @@ const ADDRESS = "^https?://";
 /** How requests to a model are sent. The same keys are read for a provider and for a model, which comes first. */
 const WIRE_FIELDS = {
   baseUrl: text("The address of the server, with http:// or https://.", { pattern: ADDRESS }),
-  apiKeyEnv: text("The environment variable that holds the key; never the key itself.", {
+  apiKeyEnv: text("The name of an environment variable that holds the key, never the key itself.", {
     pattern: "^\\w+$",
   }),
   maxOutputTokens: number("The maximum length of a response.", { min: 1, integer: true }),
@@ -29,44 +29,41 @@ const WIRE_FIELDS = {
   extraBody: anything("Members that are merged into the JSON body of each request.", { types: ["object"] }),
 };
 
-const MODEL_FIELDS = {
+export const WIRE = object("Models of the provider.", WIRE_FIELDS);
+
+export const MODEL = object("A model and its settings.", {
   provider: text("Whose protocol it speaks.", { required: true, enum: Object.keys(PROVIDERS) }),
   model: text("The provider's name for the model.", { required: true, filled: true }),
   ...WIRE_FIELDS,
-};
-const MODEL = object("A model and its settings.", MODEL_FIELDS);
+});
 
-const PRICE_FIELDS = {
+const PRICE = object("A price.", {
   input: number("Dollars for a million tokens of input.", { required: true, min: 0 }),
   output: number("Dollars for a million tokens of output.", { required: true, min: 0 }),
   cacheRead: number("Dollars for a million tokens that are read from the cache.", { min: 0 }),
   cacheWrite: number("Dollars for a million tokens that are written to the cache.", { min: 0 }),
   upTo: number("The input tokens of a request up to which these figures hold.", { min: 0 }),
   maxOutput: number("The longest response of the model, in tokens.", { min: 0 }),
-};
+});
 
 const HOSTS = { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] };
 
-/** By the id of the backend that starts the program. */
-export const PROGRAM_FIELDS = Object.fromEntries(
-  Object.entries(BACKENDS).flatMap(([id, { program }]) => (program ? [[id, programFields(program)]] : [])),
+/** The programs that backends start, by the id of the backend. */
+export const PROGRAMS = Object.fromEntries(
+  Object.entries(BACKENDS).flatMap(([id, { program }]) => (program ? [[id, programForm(program)]] : [])),
 );
 
-function programFields({ timeoutMs }: NonNullable<BackendRow["program"]>) {
-  const about = `How long it may take to answer, ${timeoutMs} unless set.`;
-  return {
+function programForm({ about, timeoutMs }: NonNullable<BackendRow["program"]>) {
+  const time = `How long it may take to answer, ${timeoutMs} unless set.`;
+  return object(about, {
     command: text("The program.", { required: true, filled: true }),
     args: list("Its arguments.", text("An argument.")),
     pass: list("Additional environment variables for it.", text("A name.")),
-    ...(timeoutMs !== undefined && { timeoutMs: number(about, { min: 1, integer: true }) }),
-  };
+    ...(timeoutMs !== undefined && { timeoutMs: number(time, { min: 1, integer: true }) }),
+  });
 }
 
-const PROGRAMS = Object.fromEntries(
-  Object.entries(PROGRAM_FIELDS).map(([id, fields]) => [id, object(BACKENDS[id]!.program!.about, fields)]),
-);
-
-const CONFIG_FIELDS = {
+export const CONFIG = group("Your own settings: lockstep/config.json in your config folder.", {
   models: map(
     "Model names: another name, provider/model, or a model with its settings.",
     anything("A model.", { schema: { anyOf: [{ type: "string", minLength: 1 }, toJsonSchema(MODEL)] } }),
@@ -75,10 +72,10 @@ const CONFIG_FIELDS = {
     schema: {
       type: "object",
       propertyNames: { enum: Object.keys(PROVIDERS) },
-      additionalProperties: toJsonSchema(object("Models of the provider.", WIRE_FIELDS)),
+      additionalProperties: toJsonSchema(WIRE),
     },
   }),
-  prices: map("Prices by provider/model, before those of Lockstep.", object("A price.", PRICE_FIELDS)),
+  prices: map("Prices by provider/model, before those of Lockstep.", PRICE),
   defaultBackend: text("The default backend of runs.", { default: "ai-sdk" }),
   ...PROGRAMS,
   sandbox: text("Whether commands run in a sandbox.", { enum: ["on", "off", "auto"], default: "auto" }),
@@ -91,11 +88,4 @@ const CONFIG_FIELDS = {
     unmetered: flag("true: run even if a token or cost limit cannot be enforced."),
   }),
   safeFolders: list("Folders of other users that may contain your projects.", text("A folder.")),
-};
-
-export const CONFIG = group("Your own settings: lockstep/config.json in your config folder.", CONFIG_FIELDS);
-
-export const CONFIG_KEYS = Object.keys(CONFIG_FIELDS);
-export const MODEL_KEYS = Object.keys(MODEL_FIELDS);
-export const WIRE_KEYS = Object.keys(WIRE_FIELDS);
-export const FIGURES = Object.keys(PRICE_FIELDS);
+});

@@ -6,21 +6,16 @@ import { manual } from "../../flow/manual.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Price } from "../../backends/ai-sdk/prices.ts";
-import {
-  EFFORTS,
-  isProvider,
-  PROVIDERS,
-  type ProviderId,
-  type RequestSettings,
-} from "../../backends/ai-sdk/providers.ts";
+import { PROVIDERS, type ProviderId, type RequestSettings } from "../../backends/ai-sdk/providers.ts";
 import { RunnerError } from "../../engine/ports.ts";
 import type { Granted, Limits } from "../../flow/flow.ts";
-import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import type { Form } from "../../flow/shape.ts";
 import { faultOfHost } from "../../flow/hosts.ts";
 import { scanJson } from "../../flow/text/places.ts";
 import { softFault } from "../../flow/spending.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
-import { CONFIG_KEYS, FIGURES, MODEL_KEYS, PROGRAM_FIELDS, WIRE_KEYS } from "./config-shape.ts";
+import { CONFIG, MODEL, PROGRAMS, WIRE } from "./config-shape.ts";
 import { readWritten } from "./files.ts";
 import { configFolder } from "./project.ts";
 
@@ -74,29 +69,22 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   const invalid = (what: string) =>
     new RunnerError("CONFIG_INVALID", `${file}: ${what}. See ${manual("models")}`);
   const value = parsed(textOf(file, invalid), invalid);
-  if (!isObject(value)) throw invalid("it must be an object");
-  requireKeys(value, CONFIG_KEYS, "", invalid);
-  const { safeFolders = [] } = value;
-  if (!Array.isArray(safeFolders) || !safeFolders.every((one) => typeof one === "string"))
-    throw invalid("safeFolders must be a list of folders");
-  const { models = {}, providers = {}, prices = {}, defaultBackend = null } = value;
-  if (!isObject(providers)) throw invalid("providers must be an object");
-  requireKeys(providers, Object.keys(PROVIDERS), "providers", invalid);
-  if (!isObject(models)) throw invalid("models must be an object");
-  if (!isObject(prices)) throw invalid("prices must be an object");
-  if (defaultBackend !== null && typeof defaultBackend !== "string")
-    throw invalid("defaultBackend must be a name");
+  const fault = isObject(value) ? faultOf(CONFIG, withoutNull(value), "") : "it must be an object";
+  if (fault !== null) throw invalid(fault);
+  const { network, ...said } = withoutNull(value as JsonObject);
+  const read = network === undefined ? { wish: null } : readNetwork(network);
+  const programs = Object.entries(said).filter(([key]) => Object.hasOwn(PROGRAMS, key));
   return {
-    models: mapped(models, (entry, name) => readModel(entry, `models.${name}`, invalid)),
-    providers: mapped(providers, (entry, id) => readWire(entry, `providers.${id}`, WIRE_KEYS, invalid)),
-    prices: mapped(prices, (entry, ref) => readPrice(entry, `prices.${ref}`, invalid)),
-    defaultBackend,
-    programs: readPrograms(value, invalid),
-    sandbox: readWish(value.sandbox ?? "auto", invalid),
-    network: readNetwork(value.network ?? null, invalid),
-    env: readNames(value.env ?? [], invalid),
-    limits: readLimits(value.limits ?? {}, invalid),
+    ...NOTHING_SAID,
+    ...(said as Partial<UserConfig>),
+    network: "wish" in read ? read.wish : null,
+    programs: Object.fromEntries(programs) as UserConfig["programs"],
   };
+}
+
+/** A key that is null is a key that is not written. */
+function withoutNull(value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
 }
 
 function textOf(file: string, invalid: (what: string) => RunnerError): string {
@@ -132,21 +120,6 @@ const NOTHING_SAID: UserConfig = {
   limits: {},
 };
 
-function readWish(value: Json, invalid: Invalid): SandboxWish {
-  if (value === "on" || value === "off" || value === "auto") return value;
-  throw invalid('sandbox is "on", "off" or "auto"');
-}
-
-function readNetwork(value: Json, invalid: Invalid): NetworkWish | null {
-  if (value === null) return null;
-  const text =
-    Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(",") : value;
-  if (typeof text !== "string") throw invalid(`network is ${NETWORKS}`);
-  const read = parseNetwork(text);
-  if ("fault" in read) throw invalid(`network: ${read.fault}`);
-  return read.wish;
-}
-
 /** What `--network` says. */
 export function parseNetwork(text: string): { readonly wish: NetworkWish } | { readonly fault: string } {
   const word = text.trim();
@@ -160,31 +133,14 @@ export function parseNetwork(text: string): { readonly wish: NetworkWish } | { r
   return { wish: hosts };
 }
 
+/** The same in the file, where hosts may also be a list. */
+function readNetwork(value: Json): ReturnType<typeof parseNetwork> {
+  if (typeof value === "string") return parseNetwork(value);
+  const isList = Array.isArray(value) && value.every((one) => typeof one === "string");
+  return isList ? parseNetwork(value.join(",")) : { fault: `it is ${NETWORKS}` };
+}
+
 const NETWORKS = "none, usual, all, or a list of hosts such as registry.npmjs.org,*.example.com";
-
-function readLimits(value: Json, invalid: Invalid): UserConfig["limits"] {
-  if (!isObject(value)) throw invalid("limits must be an object");
-  requireKeys(value, ["turns", "tokens", "costUsd", "wallMs", "soft", "unmetered"], "limits", invalid);
-  const { soft, unmetered = true, ...amounts } = value;
-  if (unmetered !== true) throw invalid("limits.unmetered must be true, or left out");
-  for (const [name, most] of Object.entries(amounts)) {
-    const isWhole = name === "costUsd" || Number.isSafeInteger(most);
-    if (typeof most !== "number" || !(most > 0) || !isWhole)
-      throw invalid(`limits.${name} must be a ${name === "costUsd" ? "" : "whole "}number above 0`);
-  }
-  const fault = soft === undefined ? null : softFault(soft, amounts);
-  if (fault !== null) throw invalid(`limits.soft: ${fault}`);
-  return value;
-}
-
-function readNames(value: Json, invalid: Invalid): readonly string[] {
-  const names: readonly Json[] | null = Array.isArray(value) ? value : null;
-  if (names === null || !names.every((name): name is string => typeof name === "string"))
-    throw invalid("env must be a list of environment variable names");
-  const never = names.find(isNeverPassed);
-  if (never === undefined) return names;
-  throw invalid(`env must not contain ${never}: model and GitHub keys are never passed to commands`);
-}
 
 /** Whether a variable is kept from commands whatever the user says. */
 export function isNeverPassed(name: string): boolean {
@@ -200,48 +156,136 @@ export function configFile(env: NodeJS.ProcessEnv): string | null {
   return folder === null ? null : join(folder, "config.json");
 }
 
-type Invalid = (what: string) => RunnerError;
+// What is wrong with the file.
 
-function readModel(entry: Json, where: string, invalid: Invalid): ModelEntry {
-  if (typeof entry === "string" && entry !== "") return entry;
-  if (!isObject(entry)) throw invalid(`${where} must be "provider/model" or an object`);
-  const { provider, model } = entry;
-  readWire(entry, where, MODEL_KEYS, invalid);
-  if (typeof provider !== "string" || !isProvider(provider))
-    throw invalid(`${where}.provider must be one of ${Object.keys(PROVIDERS).join(", ")}`);
-  if (typeof model !== "string" || model === "")
-    throw invalid(`${where}.model must be the provider's name of a model`);
-  return entry as unknown as ModelEntry;
-}
-
-function readWire(entry: Json, where: string, keys: readonly string[], invalid: Invalid): WireSettings {
-  if (!isObject(entry)) throw invalid(`${where} must be an object`);
-  requireKeys(entry, keys, where, invalid);
-  const { baseUrl, apiKeyEnv, temperature, reasoningEffort, headers, extraBody } = entry;
-  const fault = baseUrl === undefined ? null : addressFault(baseUrl);
-  if (fault !== null) throw invalid(`${where}.baseUrl ${fault}`);
-  if (apiKeyEnv !== undefined && (typeof apiKeyEnv !== "string" || !/^\w+$/.test(apiKeyEnv)))
-    throw invalid(`${where}.apiKeyEnv must be the name of an environment variable, not a key`);
-  requireCounts(entry, ["maxOutputTokens", "timeoutMs"], where, invalid);
-  for (const key of ["toolCalling", "stream"])
-    if (entry[key] !== undefined && typeof entry[key] !== "boolean")
-      throw invalid(`${where}.${key} must be true or false`);
-  if (temperature !== undefined && (typeof temperature !== "number" || temperature < 0))
-    throw invalid(`${where}.temperature must be a number of 0 or more`);
-  if (reasoningEffort !== undefined && !EFFORTS.some((word) => word === reasoningEffort))
-    throw invalid(`${where}.reasoningEffort must be one of ${EFFORTS.join(", ")}`);
-  if (headers !== undefined) readHeaders(headers, `${where}.headers`, invalid);
-  if (extraBody !== undefined) readBody(extraBody, `${where}.extraBody`, invalid);
-  return entry;
-}
-
-function requireCounts(entry: JsonObject, keys: readonly string[], where: string, invalid: Invalid): void {
-  for (const key of keys) {
-    const count = entry[key];
-    if (count !== undefined && (!Number.isSafeInteger(count) || (count as number) < 1))
-      throw invalid(`${where}.${key} must be a whole number above 0`);
+/** The first fault, with its place; null: there is none. What is written is not repeated: it may be a key. */
+function faultOf(form: Form, value: Json | undefined, where: string): string | null {
+  const meaning = form.doc.replace(/\.$/, "");
+  const must = (isFit: boolean, what: string) => (isFit ? null : `${where} must be ${what}`);
+  switch (form.kind) {
+    case "object":
+      if (!isObject(value)) return must(false, "an object");
+      return (
+        unknownKey(value, Object.keys(form.fields), where) ??
+        firstFault(Object.entries(form.fields), ([key, of]) => {
+          const member = own(value, key);
+          if (member === undefined && of.required !== true) return null;
+          const at = where === "" ? key : `${where}.${key}`;
+          const instead = own(INSTEAD, key);
+          if (instead !== undefined) return instead(member!, at);
+          return faultOf(of, member, at) ?? own(MORE, key)?.(member!, at) ?? null;
+        })
+      );
+    case "map":
+      if (!isObject(value)) return must(false, "an object");
+      return firstFault(Object.entries(value), ([key, member]) =>
+        faultOf(form.of, member, `${where}.${key}`),
+      );
+    case "list": {
+      const isFit = Array.isArray(value) && value.every((one: Json) => faultOf(form.of, one, "") === null);
+      return must(isFit, `a list of texts: ${meaning}`);
+    }
+    case "number": {
+      const isFit = typeof value === "number" && value >= (form.min ?? 0);
+      if (form.integer) return must(isFit && Number.isSafeInteger(value), "a whole number above 0");
+      return must(isFit, "a number of 0 or more");
+    }
+    case "flag":
+      return must(typeof value === "boolean", "true or false");
+    case "text":
+      if (form.enum)
+        return must(
+          form.enum.some((word) => word === value),
+          `one of ${form.enum.join(", ")}`,
+        );
+      return must(
+        typeof value === "string" && new RegExp(form.pattern ?? (form.filled ? "." : "")).test(value),
+        `a text: ${meaning}`,
+      );
+    case "any":
+      return must(form.types?.includes("object") !== true || isObject(value), "an object");
   }
 }
+
+type FaultsOf = { readonly [key: string]: (value: Json, where: string) => string | null };
+
+/** Better words than those for what the table says. */
+const INSTEAD: FaultsOf = {
+  baseUrl: (address, where) => {
+    const fault = addressFault(address);
+    return fault === null ? null : `${where} ${fault}`;
+  },
+  unmetered: (value, where) => (value === true ? null : `${where} must be true, or left out`),
+};
+
+/** What the table does not say of a value that is as the table says. */
+const MORE: FaultsOf = {
+  models: (models, where) =>
+    firstFault(Object.entries(models as JsonObject), ([name, model]) => {
+      if (typeof model === "string" && model !== "") return null;
+      if (isObject(model)) return faultOf(MODEL, model, `${where}.${name}`);
+      return `${where}.${name} must be "provider/model" or an object`;
+    }),
+  providers: (providers, where) => {
+    if (!isObject(providers)) return `${where} must be an object`;
+    const known = Object.entries(providers);
+    return (
+      unknownKey(providers, Object.keys(PROVIDERS), where) ??
+      firstFault(known, ([id, settings]) => faultOf(WIRE, settings, `${where}.${id}`))
+    );
+  },
+  headers: (headers, where) =>
+    firstFault(Object.entries(headers as JsonObject), ([name, value]) => {
+      if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
+        return `${where}: "${name}" is not a valid header name`;
+      if (OWN_HEADERS.has(name.toLowerCase())) return `${where}: Lockstep itself sets ${name}`;
+      const isFit = /^[\t\x20-\x7e]*$/.test(value as string);
+      return isFit ? null : `${where}.${name} must be a text of printable ASCII characters`;
+    }),
+  extraBody: (body, where) => {
+    const taken = Object.keys(body as JsonObject).find((key) => OWN_MEMBERS.has(key));
+    return taken === undefined ? null : `${where}: Lockstep itself sets "${taken}"`;
+  },
+  network: (network, where) => {
+    const read = readNetwork(network);
+    return "fault" in read ? `${where}: ${read.fault}` : null;
+  },
+  env: (names, where) => {
+    const never = (names as readonly string[]).find(isNeverPassed);
+    if (never === undefined) return null;
+    return `${where} must not contain ${never}: model and GitHub keys are never passed to commands`;
+  },
+  costUsd: (most, where) => (most === 0 ? `${where} must be a number above 0` : null),
+  limits: (limits, where) => {
+    const { soft, ...amounts } = limits as JsonObject;
+    const fault = soft === undefined ? null : softFault(soft, amounts);
+    return fault === null ? null : `${where}.soft: ${fault}`;
+  },
+};
+
+const OWN_HEADERS = new Set(["host", "content-length", "content-type", "connection", "transfer-encoding"]);
+/** What a request is about. Another value would make the record of the run wrong. */
+const OWN_MEMBERS = new Set(["model", "messages", "system", "input", "contents", "tools", "stream", "store"]);
+
+function firstFault<T>(all: readonly T[], faultIn: (one: T) => string | null): string | null {
+  for (const one of all) {
+    const fault = faultIn(one);
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+function unknownKey(value: JsonObject, known: readonly string[], where: string): string | null {
+  const stranger = Object.keys(value).find((key) => !known.includes(key) && !FOREIGN.has(key));
+  if (stranger === undefined) return null;
+  const hint = didYouMean(stranger, known);
+  return `${where === "" ? "" : `${where}: `}unknown key "${stranger}".${hint} Known keys: ${known.join(", ")}`;
+}
+
+/** For editors. */
+const FOREIGN = new Set(["$schema", "$comment"]);
+
+// Addresses.
 
 /** An address as it may be repeated: without what may be a secret. null: there may be a password in it. */
 export function addressShown(address: string): string | null {
@@ -264,75 +308,4 @@ export function addressFault(value: Json): string | null {
   if (url.search !== "" || url.hash !== "")
     return "must end with its path: leave out what begins with ? or #";
   return null;
-}
-
-function readHeaders(headers: Json, where: string, invalid: Invalid): void {
-  if (!isObject(headers)) throw invalid(`${where} must be an object`);
-  for (const [name, value] of Object.entries(headers)) {
-    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name))
-      throw invalid(`${where}: "${name}" is not a valid header name`);
-    if (OWN_HEADERS.has(name.toLowerCase())) throw invalid(`${where}: Lockstep itself sets ${name}`);
-    if (typeof value !== "string" || !/^[\t\x20-\x7e]*$/.test(value))
-      throw invalid(`${where}.${name} must be a text of printable ASCII characters`);
-  }
-}
-
-const OWN_HEADERS = new Set(["host", "content-length", "content-type", "connection", "transfer-encoding"]);
-
-function readBody(body: Json, where: string, invalid: Invalid): void {
-  if (!isObject(body)) throw invalid(`${where} must be an object`);
-  const own = Object.keys(body).find((key) => OWN_MEMBERS.has(key));
-  if (own !== undefined) throw invalid(`${where}: Lockstep itself sets "${own}"`);
-}
-
-/** What a request is about. Another value would make the record of the run wrong. */
-const OWN_MEMBERS = new Set(["model", "messages", "system", "input", "contents", "tools", "stream", "store"]);
-
-function readPrograms(config: JsonObject, invalid: Invalid): UserConfig["programs"] {
-  return Object.fromEntries(
-    Object.entries(PROGRAM_FIELDS).flatMap(([id, fields]) => {
-      const entry = config[id] ?? null;
-      return entry === null ? [] : [[id, readProgram(entry, id, Object.keys(fields), invalid)]];
-    }),
-  );
-}
-
-function readProgram(entry: Json, id: string, keys: readonly string[], invalid: Invalid): ProgramEntry {
-  if (!isObject(entry)) throw invalid(`${id} must be an object`);
-  requireKeys(entry, keys, id, invalid);
-  if (typeof entry.command !== "string" || entry.command === "")
-    throw invalid(`${id}.command must name a program`);
-  for (const key of ["args", "pass"]) {
-    const list = entry[key] ?? [];
-    if (!Array.isArray(list) || !list.every((one) => typeof one === "string"))
-      throw invalid(`${id}.${key} must be a list of texts`);
-  }
-  requireCounts(entry, ["timeoutMs"], id, invalid);
-  return entry as unknown as ProgramEntry;
-}
-
-function readPrice(entry: Json, where: string, invalid: Invalid): Price {
-  if (!isObject(entry)) throw invalid(`${where} must be an object`);
-  requireKeys(entry, FIGURES, where, invalid);
-  for (const figure of FIGURES) {
-    const value = entry[figure];
-    if (value === undefined && figure !== "input" && figure !== "output") continue;
-    if (typeof value !== "number" || !(value >= 0)) throw invalid(`${where}.${figure} must be a number`);
-  }
-  return entry as unknown as Price;
-}
-
-function requireKeys(value: JsonObject, known: readonly string[], where: string, invalid: Invalid): void {
-  const stranger = Object.keys(value).find((key) => !known.includes(key) && !FOREIGN.has(key));
-  if (stranger === undefined) return;
-  const place = where === "" ? "" : `${where}: `;
-  const hint = didYouMean(stranger, known);
-  throw invalid(`${place}unknown key "${stranger}".${hint} Known keys: ${known.join(", ")}`);
-}
-
-/** For editors. */
-const FOREIGN = new Set(["$schema", "$comment"]);
-
-function mapped<T>(record: JsonObject, read: (value: Json, key: string) => T): { readonly [key: string]: T } {
-  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, read(value, key)]));
 }

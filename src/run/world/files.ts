@@ -11,6 +11,7 @@ import {
   readdirSync,
   readSync,
   realpathSync,
+  statSync,
 } from "node:fs";
 import type { Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -118,6 +119,16 @@ function readOpened(file: number, most: number): string {
   }
 }
 
+/** The text of a file that need not be there; empty where it cannot be read. */
+export function textIfAny(path: string, most: number): string {
+  try {
+    // Most of these do not exist, and an exception for each would cost more than all the rest.
+    return statSync(path, { throwIfNoEntry: false })?.isFile() === true ? readTextFile(path, most) : "";
+  } catch {
+    return "";
+  }
+}
+
 function openToRead(path: string): number {
   try {
     return openSync(path, TO_READ);
@@ -169,6 +180,24 @@ function kindOf(stats: Stats): string {
 
 /** Names of ordinary letters with single slashes between them. */
 const PLAIN = /^(?:\.?[\w@-][\w@.-]*\/)*\.?[\w@-][\w@.-]*$/;
+
+/** Where it really is, also if its last parts do not exist yet. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return path === dirname(path) ? path : join(realPath(dirname(path)), basename(path));
+  }
+}
+
+/** Links are not followed. */
+export function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false; // a file is in the place of a folder, or it is not ours to see
+  }
+}
 
 /** By path segments: `root-evil` is not inside `root`, and `..foo` is a good name. */
 export function isInsideProject(root: string, path: string): boolean {

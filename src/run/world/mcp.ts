@@ -12,6 +12,8 @@ import {
   ENV_REFERENCE,
   serverNamed,
   serversInUse,
+  serverText,
+  serverValues,
   toolNameOf,
   variablesIn,
   type McpServer,
@@ -94,14 +96,9 @@ function stepsOf({ steps, entry, hooks }: Flow): readonly Step[] {
   return all.filter(({ id }) => reach.steps.has(id));
 }
 
-/** A server by what it is: its command line or its address. */
-function aboutServer(server: McpServer): string {
-  return server.kind === "http" ? server.url : [server.command, ...server.args].join(" ");
-}
-
 function requireVariables(name: string, server: McpServer, { env, allow }: ServersAround): void {
   const seen = childEnv(env, allow);
-  for (const variable of variablesIn(valuesOf(server))) {
+  for (const variable of variablesIn(serverValues(server))) {
     if (seen[variable] !== undefined) continue;
     const why = isNeverPassed(variable)
       ? `${variable} is a model or GitHub key, which is never passed to a program of a project`
@@ -112,10 +109,6 @@ function requireVariables(name: string, server: McpServer, { env, allow }: Serve
   }
 }
 
-function valuesOf(server: McpServer): { readonly [name: string]: string } {
-  return server.kind === "http" ? server.headers : server.env;
-}
-
 async function open(
   name: string,
   server: McpServer,
@@ -123,7 +116,7 @@ async function open(
   { cwd, env, allow, child, ...how }: ServersAround,
 ): Promise<OpenServer> {
   const seen = childEnv(env, allow);
-  const values = expanded(valuesOf(server), seen);
+  const values = expanded(serverValues(server), seen);
   try {
     if (server.kind === "http")
       return await openServer({ name, sdk, where: { url: server.url, headers: values }, ...how });
@@ -152,7 +145,7 @@ function expanded(
 function toolsOf(name: string, { tools, call }: OpenServer): readonly ServedTool[] {
   return (
     tools
-      // A name that we know stands for what we know of it, and nobody else.
+      // The name of a built-in tool always means that tool.
       .filter((tool) => !TOOL_NAMES.has(tool.name))
       .map(({ tool, name: as, description, input, reads }) => ({
         spec: { name: as, description, input },
@@ -203,7 +196,7 @@ function tooManyTools(steps: readonly Step[], served: readonly ServedTool[]): re
 function unavailable(name: string, server: McpServer, why: string, cause?: unknown): RunnerError {
   return new RunnerError(
     "MCP_UNAVAILABLE",
-    `The MCP server "${name}" (${shownInLine(aboutServer(server))}) cannot be used: ${why}. See ${manual("mcp")}`,
+    `The MCP server "${name}" (${shownInLine(serverText(server))}) cannot be used: ${why}. See ${manual("mcp")}`,
     { cause },
   );
 }

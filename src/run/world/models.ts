@@ -238,7 +238,7 @@ export function knownNames(config: Pick<UserConfig, "models">): readonly string[
   return [...new Set([...Object.keys(config.models), ...Object.keys(WORDS)])];
 }
 
-/** The name that a name is most likely a misspelling of; null: it means something, or nobody can tell. */
+/** The name that a name is most likely a misspelling of; null: it is known, or there is no single near name. */
 export function misspelledModel(name: string, env: NodeJS.ProcessEnv): string | null {
   const names = knownNames(configOr(env));
   if (names.includes(name)) return null;

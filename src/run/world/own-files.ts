@@ -9,6 +9,7 @@ import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "n
 import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fixed, Guarded } from "../../boundaries/gate/paths.ts";
+import { isThere, realPath } from "./files.ts";
 import { keepImports } from "./own-imports.ts";
 import { loadedBy } from "./own-modules.ts";
 import { settingsFolder } from "./project.ts";
@@ -48,11 +49,11 @@ export function guardedIn(
   env: Env = process.env,
   modules: readonly string[] = [],
 ): Guarded {
-  const { there, missing } = keptIn([realPlace(cwd)], env, modules);
-  const agents = realPlace(join(root, ".agent"));
+  const { there, missing } = keptIn([realPath(cwd)], env, modules);
+  const agents = realPath(join(root, ".agent"));
   return {
     fixed: [...there, ...missing, { path: agents, what: "where the agents are defined" }],
-    records: [realPlace(stateDir), realPlace(settingsFolder(env))],
+    records: [realPath(stateDir), realPath(settingsFolder(env))],
   };
 }
 
@@ -81,13 +82,13 @@ const STORE = "where the package manager keeps files that are also files of Lock
 function find(roots: readonly string[], env: Env): OwnFiles {
   const isWithin = (path: string) => roots.some((root) => isInside(root, path));
   const home = packageAround(dirname(fileURLToPath(import.meta.url)));
-  const others = env["LOCKSTEP_PACKAGES"] ? [realPlace(resolve(env["LOCKSTEP_PACKAGES"]))] : [];
+  const others = env["LOCKSTEP_PACKAGES"] ? [realPath(resolve(env["LOCKSTEP_PACKAGES"]))] : [];
   const names = namesOf(home);
   const starts = [home, ...others].map((folder) => ({ folder, names }));
   const near =
     [home, ...others, ...searched(env)].some(isWithin) || roots.some((root) => isInside(home, root));
   const first = starts.flatMap(({ folder }) => names.flatMap((name) => lookFor(name, folder).found));
-  const all = [...programs(roots, env), ...atStart(roots, env), fixed(realPlace(process.execPath), NODE)];
+  const all = [...programs(roots, env), ...atStart(roots, env), fixed(realPath(process.execPath), NODE)];
   const plain = all.filter(({ path }) => isWithin(path));
   if (!near && !first.some(isWithin) && plain.length === 0) return NOTHING;
 
@@ -102,12 +103,14 @@ function find(roots: readonly string[], env: Env): OwnFiles {
   const within = [...new Map(found.map((one) => [one.path, one])).values()].filter(({ path }) =>
     roots.some((root) => isInside(root, path) || isInside(path, root)),
   );
-  const there = outermost(within.filter(({ path }) => exists(path)));
+  const there = outermost(within.filter(({ path }) => isThere(path)));
   const kept = new Set(there.map(({ path }) => path));
-  const missing = within.filter(({ path }) => !ancestors(path).some((one) => kept.has(one)) && !exists(path));
+  const missing = within.filter(
+    ({ path }) => !ancestors(path).some((one) => kept.has(one)) && !isThere(path),
+  );
   const links = packages.links.filter(({ path }) => isWithin(path));
   // A link cannot be made read-only, but the folder it lies in can.
-  const holders = links.map(({ path }) => fixed(realPlace(dirname(path)), PACKAGE)).filter(isNarrow);
+  const holders = links.map(({ path }) => fixed(realPath(dirname(path)), PACKAGE)).filter(isNarrow);
   return { there: outermost([...there, ...holders]), missing, links, packages: [home, ...packages.there] };
 }
 
@@ -123,13 +126,13 @@ function withModules(own: OwnFiles, roots: readonly string[], modules: readonly 
     ...own,
     there: outermost([...own.there, ...there]),
     missing: [...new Map([...own.missing, ...missing].map((one) => [one.path, one])).values()].filter(
-      ({ path }) => !exists(path),
+      ({ path }) => !isThere(path),
     ),
     links: [...own.links, ...found.links.filter(isWithin)],
   };
 }
 
-/** Node looks there, and nobody puts anything there: one place stands for all in it. */
+/** Node looks there, and packages are not installed there: one place stands for all in it. */
 const NESTED = /^(.*?\/node_modules\/(?:@[^/]+\/)?node_modules)\//;
 
 /** A folder that holds packages, and not one of the project. */
@@ -147,7 +150,7 @@ function fixed(path: string, what: string): Fixed {
  */
 function ownParts(home: string, roots: readonly string[]): readonly Fixed[] {
   if (!roots.some((root) => isInside(home, root))) return [fixed(home, OWN)];
-  const [top = ""] = relative(home, realPlace(fileURLToPath(import.meta.url))).split(sep);
+  const [top = ""] = relative(home, realPath(fileURLToPath(import.meta.url))).split(sep);
   return [top, ...LOADED_BESIDE].map((name) => fixed(join(home, name), SOURCES));
 }
 
@@ -160,8 +163,8 @@ function besides(home: string): readonly Fixed[] {
     (folder, index) => index === 0 || isInside(join(folder, "node_modules"), home),
   );
   const named = (names: readonly string[], what: string) =>
-    holders.flatMap((folder) => names.map((name) => fixed(realPlace(join(folder, name)), what)));
-  const stores = named(STORES, STORE).filter(({ path }) => exists(path));
+    holders.flatMap((folder) => names.map((name) => fixed(realPath(join(folder, name)), what)));
+  const stores = named(STORES, STORE).filter(({ path }) => isThere(path));
   return [...named(["node_modules/.bin"], PROGRAMS), ...named(MANAGERS, SETTINGS), ...stores];
 }
 
@@ -175,7 +178,7 @@ function programs(roots: readonly string[], env: Env): readonly Fixed[] {
   const folders = (env["PATH"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
   return folders
     .filter((folder) => basename(folder) === ".bin" && basename(dirname(folder)) === "node_modules")
-    .map((folder) => fixed(realPlace(folder), PROGRAMS))
+    .map((folder) => fixed(realPath(folder), PROGRAMS))
     .filter(({ path }) => roots.some((root) => isInside(root, path)));
 }
 
@@ -188,7 +191,7 @@ function atStart(roots: readonly string[], env: Env): readonly Fixed[] {
     .map((name) => (name.startsWith("file:") ? fileURLToPath(name) : resolve(name)));
   // A folder around all of the work cannot be read-only; what is new in it is not loaded either way.
   const folders = searched(env).filter((folder) => !roots.some((root) => isInside(folder, root)));
-  return [...files, ...folders].map((path) => fixed(realPlace(path), PRELOAD));
+  return [...files, ...folders].map((path) => fixed(realPath(path), PRELOAD));
 }
 
 /** Folders that `require` looks through at last. */
@@ -265,7 +268,7 @@ function namesOf(folder: string): readonly string[] {
 const NAME = /^(?:@[\w.~-]+\/)?[\w.~-]+$/;
 
 function packageAround(folder: string): string {
-  const home = ancestors(realPlace(folder)).find((one) => exists(join(one, "package.json")));
+  const home = ancestors(realPath(folder)).find((one) => isThere(join(one, "package.json")));
   return home ?? folder;
 }
 
@@ -291,21 +294,4 @@ function linkAt(path: string): readonly { readonly path: string; readonly to: st
 /** Of paths that are absolute and hold no `..`: there are thousands to compare. */
 function isInside(root: string, path: string): boolean {
   return path === root || (path.startsWith(root) && (root.endsWith(sep) || path[root.length] === sep));
-}
-
-function exists(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return false; // a file lies where a folder would have to be, or it is not ours to see
-  }
-}
-
-/** Where it really is, also if its last parts do not exist yet. */
-function realPlace(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return path === dirname(path) || exists(path) ? path : join(realPlace(dirname(path)), basename(path));
-  }
 }

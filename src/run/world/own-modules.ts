@@ -1,7 +1,7 @@
 /** What the modules of an agent load, as far as their text says: code that was trusted stays as it was during a run. */
 import { realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { partsOf } from "../../flow/rules.ts";
+import { modulesIn } from "../../flow/rules.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { readTextFile } from "./files.ts";
 
@@ -10,15 +10,8 @@ export function loadedModules(
   flow: Pick<Flow, "hooks" | "settings" | "stop">,
   root: string,
 ): readonly string[] {
-  const { actions } = flow.settings;
-  const rules = partsOf(flow.stop).flatMap((part) => (part.kind === "module" ? [part.module] : []));
-  const blocks = actions.enabled ? Object.values(actions.modules ?? {}) : [];
-  const all = [...(flow.hooks === undefined ? [] : [flow.hooks]), ...rules, ...blocks];
-  if (all.length === 0) return NONE;
-  return [...new Set(all.map(({ file }) => resolve(root, file)))];
+  return [...new Set(modulesIn(flow).map(({ file }) => resolve(root, file)))];
 }
-
-const NONE: readonly string[] = [];
 
 export type LoadedModules = {
   /** The modules and the files they import, without links. */

@@ -10,6 +10,7 @@ import { createShell } from "../../effects/process/shell.ts";
 import { createWatch } from "../../effects/look/look.ts";
 import type { Backend, Clock, Hooks, Person, Ports } from "../../engine/ports.ts";
 import type { Flow, Module } from "../../flow/flow.ts";
+import { defined } from "../../flow/json.ts";
 import { composer } from "../../prompts/compose.ts";
 import { discreet, withoutSecrets } from "./redacted-ports.ts";
 import { askerOf, githubFor, type Pinned } from "./github.ts";
@@ -133,28 +134,33 @@ function allPorts(around: PortsContext): Ports {
 
 /** The code of a machine, in a process of its own that is started when it is first asked. */
 function hooksOf(
-  { file, digest }: Module,
-  { root, cwd, hookTimeoutMs, ground }: PortsContext,
+  module: Module,
+  { root, cwd, hookTimeoutMs, ground: { child } }: PortsContext,
   env: NodeJS.ProcessEnv,
 ): Hooks {
-  const timing = hookTimeoutMs === undefined ? {} : { timeoutMs: hookTimeoutMs };
   let host: Promise<ModuleHost> | null = null;
-  const open = async () => {
-    const { createModuleHost } = await import("../../effects/modules/module-host.ts");
-    return createModuleHost({
-      file: resolve(root, file),
-      digest,
-      cwd,
-      env,
-      adapter: DEFAULT_EXPORT,
-      confine: ground.child,
-      ...timing,
-    });
-  };
+  const open = () => openHost(module, { root, cwd, env, child, hookTimeoutMs }, DEFAULT_EXPORT);
   return {
     call: async (path, args, signal, how) => await (await (host ??= open())).call(path, args, signal, how),
     close: async () => await (await host)?.close(),
   };
+}
+
+/** How a module of the project is started. */
+export type HostContext = Pick<PortsContext, "root" | "cwd"> & {
+  readonly env: NodeJS.ProcessEnv;
+  readonly child: ConfineChild;
+  readonly hookTimeoutMs: number | undefined;
+};
+
+export async function openHost(
+  { file, digest }: Module,
+  { root, cwd, env, child, hookTimeoutMs: timeoutMs }: HostContext,
+  adapter?: string,
+): Promise<ModuleHost> {
+  const { createModuleHost } = await import("../../effects/modules/module-host.ts");
+  const about = { file: resolve(root, file), digest, cwd, env, confine: child };
+  return createModuleHost({ ...about, ...defined({ adapter, timeoutMs }) });
 }
 
 const DEFAULT_EXPORT = "(exports) => exports.default";

@@ -91,7 +91,7 @@ export function mayGrant({
 }
 
 /** Says at once what must be known before the first command; gives what was said. */
-export function tellLoudly(
+export function warnAtOnce(
   { warnings }: Settled,
   { notify }: Pick<DriveOptions, "notify">,
 ): readonly string[] {

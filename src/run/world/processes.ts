@@ -2,21 +2,18 @@
 import { offeredIn } from "../../boundaries/tools/toolbox.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import { serversInUse } from "../../flow/mcp.ts";
-import { partsOf } from "../../flow/rules.ts";
-import { own } from "../../flow/json.ts";
+import { modulesIn } from "../../flow/rules.ts";
 
 /**
  * Our own programs (git, ripgrep) do not count. `granting`: somebody may grant a stage tools that its list does not have.
  */
 export function startsProcesses(flow: Flow, granting: boolean): boolean {
-  const { checks, steps, hooks, stop, settings } = flow;
-  const { actions, mcpServers = {} } = settings;
+  const { checks, steps, settings } = flow;
+  const { mcpServers = {} } = settings;
   return (
-    hooks !== undefined ||
+    modulesIn(flow).length > 0 ||
     Object.values(steps).some((step) => stepStarts(flow, step, granting)) ||
     Object.values(checks).some(({ kind }) => kind === "command" || kind === "commit-message") ||
-    partsOf(stop).some(({ kind }) => kind === "module") ||
-    (actions.enabled && actions.types.some((type) => own(actions.modules ?? {}, type) !== undefined)) ||
     serversInUse(mcpServers, Object.values(steps)).some(([, { kind }]) => kind !== "http")
   );
 }

@@ -1,8 +1,8 @@
 /** Which programs Lockstep itself starts for a run: found once in a process, and never where the run could write. */
-import { lstatSync, realpathSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { outside, pick, readShelves, type Shelf } from "../../boundaries/sandbox/program.ts";
 import { PROGRAM_NAMES, type Programs } from "../../flow/machine/programs.ts";
+import { isThere, realPath } from "./files.ts";
 import { inThisTurn } from "./read-once-a-turn.ts";
 import { homeFolder } from "./project.ts";
 
@@ -50,7 +50,7 @@ export function findProgram(name: string, env: NodeJS.ProcessEnv, folders: reado
 
 function realHome(env: NodeJS.ProcessEnv): string {
   const home = homeFolder(env);
-  return inThisTurn(["home", home], () => realPlace(home));
+  return inThisTurn(["home", home], () => realPath(home));
 }
 
 /** The folder, and the tops of the project and the repository that it lies in. */
@@ -60,7 +60,7 @@ function around(folder: string): readonly string[] {
 }
 
 function topsAround(path: string): readonly string[] {
-  const own = realPlace(path);
+  const own = realPath(path);
   // Below "/" lies everything: without it there would be no program at all.
   return [own, topOf(own, [".git"]), topOf(own, [".agent", ".lockstep"])].filter((top) => top !== "/");
 }
@@ -70,22 +70,5 @@ function topOf(folder: string, names: readonly string[]): string {
   for (let at = folder; ; at = dirname(at)) {
     if (names.some((name) => isThere(join(at, name)))) return at;
     if (at === dirname(at)) return folder;
-  }
-}
-
-function isThere(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return false; // what it would lie in is a file
-  }
-}
-
-/** Where it really is, also if its last parts do not exist yet. */
-function realPlace(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return path === dirname(path) ? path : join(realPlace(dirname(path)), basename(path));
   }
 }

@@ -53,7 +53,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Where the user's settings are; null where nobody's home is known: a folder of the project would not be theirs. */
+/** Where the user's settings are; null where no home folder is known: a folder of the project would not be the user's. */
 export function configFolder(env: NodeJS.ProcessEnv): string | null {
   const { XDG_CONFIG_HOME: config, HOME, USERPROFILE } = env;
   if (config !== undefined && isAbsolute(config)) return join(config, "lockstep");

@@ -3,11 +3,11 @@
 type Known = { readonly more: Map<unknown, Known>; value: unknown; isThere: boolean };
 
 const NOTHING = (): Known => ({ more: new Map(), value: undefined, isThere: false });
-const known = NOTHING();
+let known = NOTHING();
 
 /**
  * `parts` name what is read and everything that the value depends on and that this process can change within a turn;
- * objects are told apart by their identity.
+ * objects are compared by identity.
  */
 export function inThisTurn<T>(parts: readonly unknown[], read: () => T): T {
   let at = known;
@@ -27,7 +27,8 @@ export function inThisTurn<T>(parts: readonly unknown[], read: () => T): T {
 
 let isEnding = false;
 
+/** A new one, not the old one emptied: what an old map held would be kept until all memory is collected. */
 function forget(): void {
   isEnding = false;
-  known.more.clear();
+  known = NOTHING();
 }

@@ -1,5 +1,5 @@
 /**
- * Ports that keep secrets to themselves. Everything that is recorded, shown or told comes in through a port, so this is
+ * Ports that keep secrets to themselves. Everything that is recorded or shown comes in through a port, so this is
  * the one place where secrets are taken out.
  */
 import type { Redactor } from "../../boundaries/redact/redact.ts";
@@ -56,13 +56,13 @@ async function overheard<Request extends TurnRequest>(
   ask: (request: Request) => Promise<TurnResult>,
 ): Promise<TurnResult> {
   const stream = redactor.stream();
-  const tell = (text: string) => {
+  const pass = (text: string) => {
     if (text !== "") onText(text);
   };
   try {
-    return await ask({ ...request, onText: (delta) => tell(stream.write(delta)) });
+    return await ask({ ...request, onText: (delta) => pass(stream.write(delta)) });
   } finally {
-    tell(stream.end());
+    pass(stream.end());
   }
 }
 

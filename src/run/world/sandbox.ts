@@ -162,7 +162,7 @@ function unconfined(
   return { held, isHeld: false, isFree: true, warnings: warning === null ? [] : [warning] };
 }
 
-/** Git may write the trees and their repository, but not what is obeyed later, and it reaches nobody. */
+/** Git may write the trees and their repository, but not what is obeyed later, and it has no network. */
 function policyForGit(
   policy: SandboxPolicy,
   [first, ...others]: readonly [string, ...string[]],
@@ -214,7 +214,7 @@ type Opened = {
 const loadProxy = () => import("../../boundaries/sandbox/srt.ts");
 let proxy: ReturnType<typeof loadProxy> | null = null;
 
-/** The hosts that can really be reached. Where nobody named any, a missing proxy means that there are none. */
+/** The hosts that can really be reached. Where none were named, a missing proxy means that there are none. */
 async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opened> {
   const closed = { hosts: null, bridge: null, warning: null };
   if (network.hosts === "all") return { ...closed, hosts: "all" };
@@ -230,7 +230,7 @@ async function openNetwork({ network }: Pick<Confine, "network">): Promise<Opene
       `The requested hosts cannot be reached from the sandbox: ${opened.why}. ` +
         `Or run without a network: --network none.`,
     );
-  // That nobody installed the proxy is the usual case, and is said to the command that misses the network.
+  // A proxy that is not installed is the usual case: the command that misses the network reports it.
   const text = `there is no network in the sandbox: ${opened.why}`;
   return { ...closed, warning: opened.isMissing ? null : { text, loud: false } };
 }
@@ -300,7 +300,7 @@ async function refusal(
   }
 }
 
-/** Whether this machine can confine anything: an empty folder of our own, in which nobody left anything. */
+/** Whether this machine can confine anything: tried in an empty folder of our own. */
 async function selfTestElsewhere(engine: SandboxEngine): Promise<string | null> {
   const cwd = mkdtempSync(join(tmpdir(), "lockstep-sandbox-"));
   try {

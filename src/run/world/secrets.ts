@@ -1,5 +1,5 @@
-/** Every value that must not be seen in what a run records, shows or sends: what the user's own settings tell of them. */
-import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+/** Every value that must not be seen in what a run records, shows or sends: from the environment and the user's own settings. */
+import { statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import {
   credentialsIn,
@@ -8,8 +8,9 @@ import {
   secretValues,
 } from "../../boundaries/redact/secret-names.ts";
 import type { Flow } from "../../flow/flow.ts";
-import { variablesIn } from "../../flow/mcp.ts";
+import { serverValues, variablesIn } from "../../flow/mcp.ts";
 import { readConfig, type UserConfig } from "./config.ts";
+import { textIfAny } from "./files.ts";
 import type { DriveOptions } from "../options.ts";
 
 /** `config`: the user's settings, where they were read already. */
@@ -31,7 +32,7 @@ const NONE: readonly string[] = [];
 function namedIn(flow: Flow | undefined): readonly string[] {
   if (flow?.settings.mcpServers === undefined) return NONE;
   const servers = Object.values(flow.settings.mcpServers);
-  return servers.flatMap((server) => variablesIn(server.kind === "http" ? server.headers : server.env));
+  return servers.flatMap((server) => variablesIn(serverValues(server)));
 }
 
 type Given = { readonly names: readonly string[]; readonly values: readonly string[] };
@@ -69,12 +70,13 @@ function leftByGit(cwd: string, env: NodeJS.ProcessEnv): readonly string[] {
   });
 }
 
+/** Also where git itself would not see a repository: what is left of one may hold a token. */
 function ofRepository(cwd: string): readonly string[] {
   for (let folder = cwd; ; folder = dirname(folder)) {
     const at = join(folder, ".git");
-    const found = statSync(at, { throwIfNoEntry: false });
-    if (found?.isDirectory() === true) return [join(at, "config"), join(at, "config.worktree")];
-    const [, elsewhere] = /^gitdir: (.+)$/m.exec(found === undefined ? "" : read(at)) ?? [];
+    if (statSync(at, { throwIfNoEntry: false })?.isDirectory() === true)
+      return [join(at, "config"), join(at, "config.worktree")];
+    const [, elsewhere] = /^gitdir: (.+)$/m.exec(read(at)) ?? [];
     if (elsewhere !== undefined) {
       const own = resolve(folder, elsewhere);
       const common = resolve(own, read(join(own, "commondir")).trim() || ".");
@@ -98,18 +100,6 @@ function includedIn(text: string, folder: string, home: string | undefined): rea
 const MOST_INCLUDED = 20;
 const MOST_READ = 1024 * 1024;
 
-/** An ordinary file of an ordinary size; a pipe that somebody put there is not waited for. */
 function read(file: string): string {
-  let handle: number | null = null;
-  try {
-    // Most are not there, and an exception for each costs more than all the rest.
-    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return "";
-    handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    const about = fstatSync(handle);
-    return about.isFile() && about.size <= MOST_READ ? readFileSync(handle, "utf8") : "";
-  } catch {
-    return "";
-  } finally {
-    if (handle !== null) closeSync(handle);
-  }
+  return textIfAny(file, MOST_READ);
 }

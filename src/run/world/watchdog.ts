@@ -4,7 +4,7 @@ import type { Backend, RunRequest, TurnResult } from "../../engine/ports.ts";
 /** An agent may run a command of its own for a while without a word. */
 export const INACTIVITY_MS = 30 * 60_000;
 
-/** How long one that was told to stop may take to say so. */
+/** How long one that was stopped may take to answer. */
 const GRACE_MS = 5000;
 
 /** What an agent says and the tools it asks for are signs of life. Models answer within a patience of their own. */

@@ -8,7 +8,8 @@ import type { Worktree } from "../../flow/event.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { DriveOptions, RunOptions } from "../options.ts";
-import { isWithinRepository, realPath, repositoryAround } from "./repository.ts";
+import { isInsideProject, realPath } from "./files.ts";
+import { repositoryAround } from "./repository.ts";
 import type { Continuing, Planned, WorktreeSurroundings } from "./worktree.ts";
 
 export type Workplace = {
@@ -66,7 +67,7 @@ export function placeFault(
     if (path !== undefined && !isPlain(path))
       return `its recorded ${what} ${JSON.stringify(path)} is not an absolute, normalised path`;
   if (worktree === undefined) {
-    const isHere = [top, ...trees].some((tree) => isWithinRepository(tree, realPath(cwd)));
+    const isHere = [top, ...trees].some((tree) => isInsideProject(tree, realPath(cwd)));
     return isHere ? null : `its recorded working directory ${cwd} is not in this repository`;
   }
   for (const name of [worktree.branch, worktree.base])
@@ -76,9 +77,9 @@ export function placeFault(
   if (path === main || path === home)
     return `its recorded worktree ${worktree.path} is the working tree of the repository itself`;
   const folder = realPath(resolve(main, worktreeRoot));
-  if (!trees.includes(path) && !(path !== folder && isWithinRepository(folder, path)))
+  if (!trees.includes(path) && !(path !== folder && isInsideProject(folder, path)))
     return `its recorded worktree ${worktree.path} is not a worktree of this repository`;
-  return isWithinRepository(path, realPath(cwd))
+  return isInsideProject(path, realPath(cwd))
     ? null
     : `its recorded working directory ${cwd} is not in its worktree ${worktree.path}`;
 }

@@ -22,7 +22,7 @@ export type WorktreeOptions = {
   readonly baseBranch?: string;
   /** What becomes of its branch, where that is not as the agent says. */
   readonly finalize?: Partial<Finalize>;
-  /** Nothing is done to the world (committed, merged, pushed, changed on GitHub): what would be is told. */
+  /** Nothing is done to the world (committed, merged, pushed, changed on GitHub): what would be done is reported. */
   readonly dryRun?: boolean;
 };
 

@@ -1,9 +1,11 @@
 /** Writing a file so that under its name there is only ever a whole one: an earlier file stays until the new one is on disk. */
+import { randomBytes } from "node:crypto";
 import {
   accessSync,
   closeSync,
   constants,
   fsyncSync,
+  mkdirSync,
   openSync,
   realpathSync,
   renameSync,
@@ -58,6 +60,18 @@ export function writeWhole(path: string, text: string): void {
   } catch (error) {
     file.drop();
     throw error;
+  }
+}
+
+/** A small file of Lockstep itself, for the user alone: on disk and whole when it returns. */
+export function writeOwn(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomBytes(6).toString("hex")}.new`;
+  try {
+    writeFileSync(draft, text, { mode: 0o600, flag: "wx", flush: true });
+    renameSync(draft, file);
+  } finally {
+    rmSync(draft, { force: true });
   }
 }
 

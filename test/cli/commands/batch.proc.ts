@@ -53,7 +53,7 @@ function git(world: World, ...args: readonly string[]): string {
   return stdout.trim();
 }
 
-const told = (ran: Parameters<typeof onlyDocument>[0]) => onlyDocument(ran) as unknown as Batch;
+const batchOf = (ran: Parameters<typeof onlyDocument>[0]) => onlyDocument(ran) as unknown as Batch;
 const notesIn = (world: World) => readdirSync(world.root).filter((name) => name.startsWith("note-"));
 
 test("each issue has a run in a worktree, and all of their work is merged", async () => {
@@ -63,7 +63,7 @@ test("each issue has a run in a worktree, and all of their work is merged", asyn
     TRUSTING,
   );
   assert.equal(ran.code, 0, ran.stderr);
-  const batch = told(ran);
+  const batch = batchOf(ran);
   assert.deepEqual(
     batch.items.map(({ name, result }) => [name, result?.outcome, result?.worktree?.kept]),
     ["#3", "#5", "#6", "#7"].map((name) => [name, "completed", false]),
@@ -161,7 +161,7 @@ test("a batch that was killed goes on as a batch: what ended is kept, the rest g
   rmSync(join(world.root, "stays.json"));
   world.write("go", "");
   const ran = await world.lockstep([...command.split(" "), "--json"], TRUSTING);
-  const batch = told(ran);
+  const batch = batchOf(ran);
   assert.deepEqual(
     batch.items.map(({ name, result }) => [name, result?.outcome, result?.code]),
     [
@@ -218,7 +218,7 @@ test("a batch that was stopped prints one command for all of it, in every manner
   assert.match(quiet.stderr, /^next: lockstep resume batch-\w{10}$/m);
   for (const signals of [["SIGTERM"], ["SIGTERM", "SIGTERM"]] as const) {
     const ran = await stopped(signals, "--json");
-    const batch = told(ran);
+    const batch = batchOf(ran);
     assert.deepEqual([ran.code, batch.exitCode, batch.success], [143, 143, false], ran.stderr);
     assert.match(batch.batch ?? "", /^batch-\w{10}$/);
     assert.deepEqual(
@@ -244,7 +244,7 @@ test("runs that need more of a script say so, and a damaged one keeps the batch"
   db.exec("UPDATE event SET body = replace(body, '\"at\"', '\"aT\"') WHERE seq = 2");
   db.close();
   const refused = await world.lockstep(["resume", batch, "--script", "script.json", "--json"], TRUSTING);
-  assert.deepEqual([refused.code, told(refused).batch], [3, batch], refused.stderr);
+  assert.deepEqual([refused.code, batchOf(refused).batch], [3, batch], refused.stderr);
 });
 
 const WRONG: readonly (readonly [readonly string[], RegExp])[] = [
@@ -288,7 +288,7 @@ test("the open issues that have a label, oldest first", async (t) => {
   const numbers = ["ready", "later", "ready", "ready"].map(openIssue).map(({ number }) => number);
   const env = { ...TRUSTING.env, ...github.env };
   const flags = ["--worktree", "--label", "ready", "--json"];
-  const batch = told(await world.lockstep([...RUN, ...flags, "--limit", "2"], { env }));
+  const batch = batchOf(await world.lockstep([...RUN, ...flags, "--limit", "2"], { env }));
   assert.deepEqual(
     batch.items.map(({ name, result }) => [name, result?.success]),
     [0, 2].map((place) => [`#${numbers[place]}`, true]),

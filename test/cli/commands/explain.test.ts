@@ -10,7 +10,8 @@ import { outlineOf } from "../../../src/tell/outline.ts";
 import { AGENT } from "../../../src/load/agent/agent-shape.ts";
 import { leavesOf } from "../../../src/load/text/record.ts";
 import type { ValueOrigin } from "../../../src/load/index.ts";
-import { explainAgent, explainStep, originOf } from "../../../src/run/records/explain.ts";
+import { originOf } from "../../../src/tell/explain.ts";
+import { explainAgent, explainStep } from "../../../src/run/explain.ts";
 import { load as loadFrom } from "../../../src/run/load.ts";
 import { load, tree, type Changes } from "../../load/world.ts";
 

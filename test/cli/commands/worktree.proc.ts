@@ -65,7 +65,7 @@ function createRepository(change: Parameters<typeof writeAgent>[2] = {}): World 
   return world;
 }
 
-const told = (ran: Parameters<typeof onlyDocument>[0]) => onlyDocument(ran) as unknown as Told;
+const documentOf = (ran: Parameters<typeof onlyDocument>[0]) => onlyDocument(ran) as unknown as Told;
 
 test("a run in a worktree is merged, and told of", async () => {
   using world = createRepository();
@@ -75,7 +75,7 @@ test("a run in a worktree is merged, and told of", async () => {
   assert.match(ran.stderr, /effects +commit ✓ committed note\.md\n +merge ✓ merged note\/tides into main/);
   assert.doesNotMatch(ran.stderr, /^ +worktree /m);
   assert.ok(existsSync(join(world.root, "note.md")));
-  const shown = told(await world.lockstep(["show", "@last", "--json"]));
+  const shown = documentOf(await world.lockstep(["show", "@last", "--json"]));
   assert.deepEqual(
     shown.effects.map(({ kind, state }) => `${kind}:${state}`),
     ["commit:applied", "merge:applied", "remove:applied"],
@@ -95,16 +95,16 @@ test("what could not be merged fails the run, is found by @failed, and is resume
   assert.match(ran.stderr, /worktree +\S+, branch notes\/\w+ from main/);
   assert.equal(ran.stdout, '{"outcome":"failed"}\n');
   assert.match((await world.lockstep(["runs"])).stdout, /failed FINALIZE_FAILED/);
-  assert.equal(told(await world.lockstep(["show", "@failed", "--json"])).code, "FINALIZE_FAILED");
+  assert.equal(documentOf(await world.lockstep(["show", "@failed", "--json"])).code, "FINALIZE_FAILED");
   git(world, "stash", "-u", "-q");
-  const again = told(await world.lockstep(["resume", "@failed", "--json"]));
+  const again = documentOf(await world.lockstep(["resume", "@failed", "--json"]));
   assert.deepEqual([again.exitCode, again.worktree?.kept], [0, false]);
   assert.match((await world.lockstep(["runs"])).stdout, /completed/);
 });
 
 test("the flags say what becomes of the branch", async () => {
   using world = createRepository();
-  const kept = told(await world.lockstep([...RUN, "--worktree", "--no-merge", "--json"]));
+  const kept = documentOf(await world.lockstep([...RUN, "--worktree", "--no-merge", "--json"]));
   assert.deepEqual([kept.exitCode, kept.worktree?.kept], [0, true]);
   const named = await world.lockstep(["runs", "--prune", kept.run, "--dry-run"]);
   const folder = kept.worktree!.path;
@@ -127,7 +127,7 @@ test("the flags say what becomes of the branch", async () => {
     "--pr-target",
     "next",
   ];
-  const asked = told(await world.lockstep([...RUN, ...flags, "--json"]));
+  const asked = documentOf(await world.lockstep([...RUN, ...flags, "--json"]));
   assert.deepEqual(
     asked.effects.map(({ kind, state }) => `${kind}:${state}`),
     ["commit:applied", "push:applied", "pull-request:held"],
@@ -217,7 +217,7 @@ test("records of worktrees that git cannot read are reported, and repaired", asy
     ["mine\n", "../..\n"],
   );
   assert.match((await world.lockstep(["worktree", "repair"])).stderr, /Nothing to repair/);
-  assert.equal(told(await world.lockstep([...RUN, "--worktree", "--json"])).exitCode, 0);
+  assert.equal(documentOf(await world.lockstep([...RUN, "--worktree", "--json"])).exitCode, 0);
 });
 
 test("an agent's own --branch leaves ours as --ls-branch", async () => {
@@ -228,6 +228,6 @@ test("an agent's own --branch leaves ours as --ls-branch", async () => {
     },
   });
   const flags = ["--branch", "oak", "--worktree", "--ls-branch", "mine", "--no-merge", "--json"];
-  const result = told(await world.lockstep([...RUN, ...flags]));
+  const result = documentOf(await world.lockstep([...RUN, ...flags]));
   assert.equal(result.worktree?.branch, "mine");
 });

@@ -8,7 +8,7 @@ import { asTyped } from "../../../src/cli/text/typed.ts";
 import { answerCommands } from "../../../src/flow/question.ts";
 import type { Problem } from "../../../src/flow/problem.ts";
 import type { Result, Shown } from "../../../src/run/index.ts";
-import { toFailure } from "../../../src/run/result.ts";
+import { toFailure } from "../../../src/tell/result.ts";
 import { check, plain } from "../rendered.ts";
 
 // Problems.

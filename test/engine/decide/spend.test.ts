@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Backend } from "../../../src/engine/ports.ts";
-import type { Flow, Spending } from "../../../src/flow/flow.ts";
+import type { Flow, Spending, Step } from "../../../src/flow/flow.ts";
+import { prepare } from "../../../src/engine/schema/prepared.ts";
+import { story } from "../../../src/story/story.ts";
 import { run, resume, createMemoryJournal } from "../../../src/run/index.ts";
 import { runLoaded } from "../../../src/run/open.ts";
 import { sketchFlow, sketchMachine } from "../../../src/testing/flows.ts";
@@ -203,6 +205,26 @@ test("siblings cannot go beyond a limit together", async () => {
     model: [{ step: "split", output: {} }, { output: {} }, { output: {} }],
   });
   assert.deepEqual([state.verdict?.code, asked], ["BUDGET_EXHAUSTED", ["split@1/1", "a@1/1"]]);
+});
+
+test("of siblings only the one that is near its limit is told", async () => {
+  const machine = sketchMachine({
+    split: { next: { kind: "fork", steps: ["a", "b"], join: "end" } },
+    a: {},
+    b: {},
+    end: {},
+  });
+  const a: Step = { ...machine.steps["a"]!, limits: { turns: 3, soft: 0.3 } };
+  const flow = { ...machine, steps: { ...machine.steps, a } };
+  const output = (step: string) => ({ step, output: {} });
+  const { entries } = await play({
+    flow,
+    model: [output("split"), { step: "a", text: "not yet" }, output("b"), output("a"), output("end")],
+  });
+  const told = [...story(await prepare(flow), entries)].flatMap(({ after }) =>
+    after.lanes.filter(({ say }) => say.some(({ kind }) => kind === "budget")).map(({ step }) => step),
+  );
+  assert.deepEqual([...new Set(told)], ["a"]);
 });
 
 const project = { root: "/", agentsDir: "/.agent", stateDir: "/.lockstep" };

@@ -4,9 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { createMemoryJournal, replayRun, show } from "../../../src/run/index.ts";
+import { createMemoryJournal, findRun, replayRun, show } from "../../../src/run/index.ts";
 import { noteRun } from "../../../src/run/people/note.ts";
 import { parseBundle } from "../../../src/run/records/bundle.ts";
+import { foldRun } from "../../../src/run/records/fold.ts";
 import { fakeClock } from "../../../src/testing/scenario.ts";
 import { JOURNALS } from "../golden.ts";
 import { projectWith } from "../project.ts";
@@ -39,9 +40,12 @@ for (const [name, text] of texts)
         continue;
       }
       const before = await show(journal, id);
+      const stateNow = async () => (await foldRun(journal, await findRun(journal, id))).state;
+      const state = await stateNow();
       assert.deepEqual(await note("one"), { run: id, agent, seq: cut.seq + 1 });
       assert.deepEqual(await note("two"), { run: id, agent, seq: cut.seq + 3 });
       assert.deepEqual(await show(journal, id), before);
+      assert.deepEqual(await stateNow(), { ...state, settled: null });
       assert.equal((await replayRun(journal, id)).difference, null);
       assert.deepEqual((await journal.read(id, cut.seq)).at(-1)?.event, cut.event);
     }

@@ -15,7 +15,7 @@ import {
   type Bundle,
 } from "../../../src/run/index.ts";
 import { openExport, parseBundle, replayBundle, textOf } from "../../../src/run/records/bundle.ts";
-import { asDriven, whyAll } from "../../../src/run/records/why.ts";
+import { asDriven, whyAll } from "../../../src/tell/why.ts";
 import { jsonLine } from "../../../src/flow/text/harmless.ts";
 import { replay } from "../../../src/story/replay.ts";
 import { redact } from "../../../src/tell/redact-run.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StepGuard } from "../../../src/flow/flow.ts";
-import { whyAll } from "../../../src/run/records/why.ts";
+import { whyAll } from "../../../src/tell/why.ts";
 import { sketchCheck, sketchFlow, sketchPrompt } from "../../../src/testing/flows.ts";
 import { ready } from "../../ready.ts";
 import { play } from "../../engine/played.ts";

@@ -21,7 +21,7 @@ import {
   type Why,
 } from "../../../src/run/index.ts";
 import { findProject } from "../../../src/run/world/project.ts";
-import { whyAll } from "../../../src/run/records/why.ts";
+import { whyAll } from "../../../src/tell/why.ts";
 import { fakeClock } from "../../../src/testing/scenario.ts";
 import { projectWith } from "../project.ts";
 import { STEPS, checked, files, forked, rows, say, type Row } from "./why-rows.ts";
@@ -279,7 +279,7 @@ function momentOf({ event, asked, read, checked, followed }: Moment): readonly s
   if (asked?.by === "command") lines.push(`command ${asked.argv?.join(" ")}`);
   if (asked?.by === "model" && event.type === "step.answered") {
     const again = asked.attempt === 1 ? "" : `, attempt ${asked.attempt}`;
-    lines.push(`turn ${event.turn} after ${asked.heard}${again}`, ...asked.told.flatMap(toldOf));
+    lines.push(`turn ${event.turn} after ${asked.heard}${again}`, ...asked.told.flatMap(requestOf));
   }
   if (event.type === "step.answered" && event.reply.kind === "fault")
     lines.push(`fault ${event.reply.fault.kind}`);
@@ -291,7 +291,7 @@ function momentOf({ event, asked, read, checked, followed }: Moment): readonly s
   return lines;
 }
 
-function toldOf({
+function requestOf({
   say: said,
   prompt,
   variables,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { recorded, told, unanswered, type Row } from "../stage-project.ts";
+import { recorded, toolResults, unanswered, type Row } from "../stage-project.ts";
 import { TEXT, TRIES, WANTS, asks, calls, done, first, of, prose, read, write } from "./row.ts";
 
 const submit = (input = {}) => ({ name: "submit", input });
@@ -122,7 +122,7 @@ export const BRANCHES: readonly Row[] = [
     path: "a:ok",
     asks: 3,
     also: async (ran) => {
-      const [both, missing] = told(ran.asked);
+      const [both, missing] = toolResults(ran.asked);
       for (const words of [/\/a must be number/, /\/b\/1 must be string/, /\/c .*"x","y"/])
         assert.match(both!, words);
       for (const words of [/'a'/, /'b'/]) assert.match(missing!, words);
@@ -209,7 +209,7 @@ export const BATCHES: readonly Row[] = [
     also: async (ran) => {
       assert.ok(!existsSync(join(ran.folder, "one.txt")) && !existsSync(join(ran.folder, "two.txt")));
       assert.deepEqual(unanswered(ran.asked.slice(1)), []);
-      assert.equal(told(ran.asked).length, batch.length);
+      assert.equal(toolResults(ran.asked).length, batch.length);
       const names = (await ran.audit()).map(({ name }) => name);
       assert.ok(names.includes("StageBatchRejected"));
       assert.ok(names.every((name) => !name.startsWith("ToolInvocation") && name !== "Approval"));
@@ -232,7 +232,7 @@ export const BATCHES: readonly Row[] = [
     path: "a:ok",
     also: (ran) => {
       assert.ok(existsSync(join(ran.folder, "two.txt")));
-      assert.match(told(ran.asked)[1]!, /1/);
+      assert.match(toolResults(ran.asked)[1]!, /1/);
       assert.deepEqual(unanswered(ran.asked), []);
     },
   },

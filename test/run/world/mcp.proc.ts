@@ -74,11 +74,11 @@ async function play(agent: Agent, script: readonly ScriptReply[], more: Partial<
   const journal = createMemoryJournal();
   const result = await run({ agent: "t", cwd, journal, env: TRUSTING, script, ...more });
   const entries = result.run === null ? [] : await journal.read(result.run);
-  return { cwd, journal, result, entries, told: toldIn(entries), log: logOf(cwd) };
+  return { cwd, journal, result, entries, told: resultsIn(entries), log: logOf(cwd) };
 }
 
 /** What was sent back for each tool call. */
-function toldIn(entries: readonly Entry[]): readonly string[] {
+function resultsIn(entries: readonly Entry[]): readonly string[] {
   return entries.flatMap(({ event }) =>
     event.type === "step.called" ? event.results.map(({ content }) => content) : [],
   );
@@ -364,7 +364,7 @@ describe("servers of tools", { skip }, () => {
     const script = [call("echo", { text: "two" }), closing];
     const again = await resume({ run: "@last", cwd, journal, env: TRUSTING, script });
     assert.equal(again.exitCode, 0, again.reason);
-    assert.deepEqual(toldIn(await journal.read(again.run!)), ["heard: one", "heard: two"]);
+    assert.deepEqual(resultsIn(await journal.read(again.run!)), ["heard: one", "heard: two"]);
     assert.equal(logOf(cwd).filter((line) => line.startsWith("started")).length, 2);
     assert.deepEqual(survivors(logOf(cwd)), []);
   });
@@ -382,7 +382,7 @@ describe("servers of tools", { skip }, () => {
     const result = await run({ agent: "m", cwd, journal, env: TRUSTING, script });
     assert.equal(result.code, "StageToolUnknown", result.reason);
     assert.match(result.reason, /mcp__t__none/);
-    assert.deepEqual(toldIn(await journal.read(result.run!)), ["heard: hi"]);
+    assert.deepEqual(resultsIn(await journal.read(result.run!)), ["heard: hi"]);
     assert.deepEqual(survivors(logOf(cwd)), []);
   });
 
@@ -493,7 +493,7 @@ describe("servers of tools", { skip }, () => {
       properties: { text: { type: "string" } },
       required: ["text"],
     });
-    assert.deepEqual(toldIn(await journal.read(result.run!)), ["heard: hi"]);
+    assert.deepEqual(resultsIn(await journal.read(result.run!)), ["heard: hi"]);
   });
 
   // Behind HTTP.

@@ -323,7 +323,15 @@ describe("what is said when a model cannot be asked", () => {
       /toolCalling must be true or false/,
     ],
     ['{"prices": {"openai/x": {"input": 1}}}', /prices\.openai\/x\.output must be a number/],
-    ['{"defaultBackend": 1}', /defaultBackend must be a name/],
+    ['{"defaultBackend": 1}', /defaultBackend must be a text/],
+    ['{"models": {"x": 1}}', /models\.x must be "provider\/model" or an object/],
+    ['{"models": {"x": {"provider": "openai"}}}', /models\.x\.model must be a text: The provider's name/],
+    ['{"acp": {"command": "a", "args": [1]}}', /acp\.args must be a list of texts: Its arguments\. See/],
+    ['{"network": 5}', /network: it is none, usual, all/],
+    ['{"network": ["a.org", "*"]}', /network: "\*" cannot be allowed/],
+    ['{"env": ["OPENAI_API_KEY"]}', /env must not contain OPENAI_API_KEY/],
+    ['{"safeFolders": [1]}', /safeFolders must be a list of texts/],
+    ['{"limits": {"costUsd": 0}}', /limits\.costUsd must be a number above 0/],
   ];
   for (const [text, says] of files) {
     test(`a file that says ${text}`, async () => {

@@ -1,8 +1,8 @@
 /** The open questions of a run, as people and programs read them. */
-import { openQuestions } from "../../engine/decide/people.ts";
-import type { State } from "../../engine/decide/state.ts";
-import type { Question } from "../../flow/event.ts";
-import { answerCommands, waitingCode } from "../../flow/question.ts";
+import { openQuestions } from "../engine/decide/people.ts";
+import type { State } from "../engine/decide/state.ts";
+import type { Question } from "../flow/event.ts";
+import { answerCommands, waitingCode } from "../flow/question.ts";
 
 export type OpenQuestion = {
   readonly id: string;

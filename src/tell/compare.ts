@@ -1,13 +1,13 @@
 /** Where two runs part ways. */
-import type { Journal } from "../../engine/ports.ts";
-import { addEntry, createReport } from "../../story/report.ts";
-import { changeText, flowChanges } from "../../story/changes.ts";
-import { differences } from "../../flow/difference.ts";
-import type { CheckResult, Led, Reply, Usage } from "../../flow/event.ts";
-import type { Json } from "../../flow/json.ts";
-import type { Verdict } from "../../flow/verdict.ts";
-import { foldRun } from "./fold.ts";
-import { findRun } from "./runs.ts";
+import type { State } from "../engine/decide/state.ts";
+import { addEntry, createReport } from "../story/report.ts";
+import { changeText, flowChanges } from "../story/changes.ts";
+import { differences } from "../flow/difference.ts";
+import type { CheckResult, Led, Reply, Usage } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import type { Json } from "../flow/json.ts";
+import type { Verdict } from "../flow/verdict.ts";
+import type { Moment } from "../story/story.ts";
 
 export type Comparison = {
   readonly v: 1;
@@ -33,9 +33,8 @@ export type RunDifference = {
   readonly b: Json;
 };
 
-/** Two runs by id, prefix, `@last` or `@failed`. What is said in words (reasons, notes, times) is not compared. */
-export async function compareRuns(journal: Journal, a: string, b: string): Promise<Comparison> {
-  const [one, other] = [await told(journal, a), await told(journal, b)];
+/** What is said in words (reasons, notes, times) is not compared. */
+export function comparisonOf(one: ReadRun, other: ReadRun): Comparison {
   const found = [
     ...changesOf(one, other),
     ...pointed("argument", "", one.args, other.args),
@@ -50,20 +49,20 @@ export async function compareRuns(journal: Journal, a: string, b: string): Promi
   return { v: 1, same: found.length === 0, runs: [one.about, other.about], differences: found };
 }
 
-type Told = Awaited<ReturnType<typeof told>>;
+export type ReadRun = ReturnType<ReturnType<typeof createComparable>["end"]>;
 
 /** Earlier versions did not record what is unknown. */
 function figuresOf({ unknown: _unknown, ...figures }: Usage): Json {
   return figures;
 }
 
-async function told(journal: Journal, ref: string) {
-  const row = await findRun(journal, ref);
+/** What is compared of a run, collected entry by entry. */
+export function createComparable() {
   const report = createReport();
   const answers = new Map<string, Json>();
   const checks = new Map<string, readonly Json[]>();
   let args: Json = {};
-  const { state, flow, digest } = await foldRun(journal, row, ({ entry }) => {
+  const add = ({ entry }: Moment) => {
     addEntry(report, entry);
     const { event } = entry;
     if (event.type === "run.started") ({ args } = event);
@@ -72,22 +71,21 @@ async function told(journal: Journal, ref: string) {
     if (event.type === "step.answered") answers.set(key, answerOf(event.reply));
     if (event.type === "step.checked")
       checks.set(key, [...(checks.get(key) ?? []), ...event.results.map(checkWords)]);
-  });
-  return {
-    flow,
-    path: report.path,
-    answers,
-    checks,
-    state,
-    args,
-    about: {
-      run: row.id,
-      agent: row.agent,
-      digest,
-      outcome: state.verdict?.outcome ?? "interrupted",
-      iterations: state.iterations,
-    },
   };
+  const end = (about: Pick<ComparedRun, "run" | "agent" | "digest">, flow: Flow, state: State) => {
+    const outcome = state.verdict?.outcome ?? "interrupted";
+    const { path } = report;
+    return {
+      flow,
+      path,
+      answers,
+      checks,
+      state,
+      args,
+      about: { ...about, outcome, iterations: state.iterations },
+    };
+  };
+  return { add, end };
 }
 
 function answerOf(reply: Reply): Json {
@@ -111,7 +109,7 @@ function verdictWords(verdict: Verdict | null): Json {
   return verdict === null ? null : { outcome: verdict.outcome, code: verdict.code, step: verdict.step };
 }
 
-function changesOf(one: Told, other: Told): readonly RunDifference[] {
+function changesOf(one: ReadRun, other: ReadRun): readonly RunDifference[] {
   if (one.about.digest === other.about.digest) return [];
   return flowChanges(one.flow, other.flow).map((change) => ({
     about: "flow",
@@ -122,7 +120,7 @@ function changesOf(one: Told, other: Told): readonly RunDifference[] {
 }
 
 /** Visit by visit, until the ways part: from there on there is nothing to compare. */
-function alongTheWay(one: Told, other: Told): readonly RunDifference[] {
+function alongTheWay(one: ReadRun, other: ReadRun): readonly RunDifference[] {
   const found: RunDifference[] = [];
   const length = Math.max(one.path.length, other.path.length);
   for (let place = 0; place < length; place++) {

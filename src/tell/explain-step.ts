@@ -1,63 +1,24 @@
-/** What holds for an agent and for each of its steps, and where that comes from: written in a file, or a default. */
-import { offeredIn } from "../../boundaries/tools/toolbox.ts";
-import { answersOf, budgetOf, responsesOf, type AnswerBudget } from "../../tell/budget.ts";
-import type {
-  Check,
-  Flow,
-  Label,
-  Limits,
-  Parameter,
-  Prompt,
-  Lifecycle,
-  Step,
-  StepGuard,
-  StepId,
-} from "../../flow/flow.ts";
-import { handlerOf } from "../../flow/handlers.ts";
-import { isObject, own, sameJson, type Json, type Path } from "../../flow/json.ts";
-import { fieldPathText, placeholdersIn } from "../../flow/text/placeholder.ts";
-import { outlineOf, type Edge, type OutlineNode } from "../../tell/outline.ts";
-import type { Problem } from "../../flow/problem.ts";
-import { maxIterationsOf } from "../../flow/rules.ts";
-import { MODE_BY_KIND } from "../../flow/settings.ts";
-import { reachFrom } from "../../flow/graph.ts";
-import type { ValueOrigin, OriginOf, SettingValue, Written } from "../../load/index.ts";
-import { fieldWords } from "../../flow/json-schema.ts";
-import { effectiveLimits } from "../../flow/spending.ts";
-import { readsOf, stageSupplier, type VariableRead, type Supplier } from "../../flow/reads.ts";
-import { flowDigest, type LoadedAgent } from "../load.ts";
-
-/** A value that holds, and why. */
-export type Sourced<T = Json> = { readonly value: T; readonly origin: ValueOrigin };
-type LimitRow = Sourced & { readonly key: string };
-
-export type AgentExplained = {
-  readonly v: 1;
-  readonly agent: string;
-  readonly title: string;
-  readonly description: string;
-  readonly dialect: string;
-  readonly digest: string;
-  readonly registry: string;
-  readonly entry: Sourced<StepId>;
-  /** When the work counts as done, and what must pass before the verdict ends a run. */
-  readonly ends: { readonly criteria: string; readonly checks: readonly string[] };
-  readonly system: PromptExplained;
-  /** Code of the project that takes part. */
-  readonly hooks: string | null;
-  readonly parameters: readonly (Parameter & { readonly origin: ValueOrigin })[];
-  readonly settings: readonly (Sourced & { readonly key: string })[];
-  readonly steps: readonly OutlineNode[];
-  readonly budget: AnswerBudget;
-  readonly problems: readonly Problem[];
-};
-
-export type PromptExplained = {
-  readonly file: string | null;
-  readonly tried: readonly string[];
-  /** The words themselves, where they stand in no file: `file` is then `built-in:<name>`. */
-  readonly builtIn: string | null;
-};
+/** What holds for one step of an agent, and where that comes from: written in a file, or a default. */
+import { answersOf, responsesOf } from "./budget.ts";
+import {
+  NOT_WRITTEN,
+  originOf,
+  promptOf,
+  type Explainable,
+  type LimitRow,
+  type PromptExplained,
+  type Sourced,
+} from "./explain.ts";
+import type { Check, Flow, Label, Lifecycle, Limits, Step, StepGuard, StepId } from "../flow/flow.ts";
+import { isObject, own, type Path } from "../flow/json.ts";
+import { fieldPathText, placeholdersIn } from "../flow/text/placeholder.ts";
+import { outlineOf, type Edge } from "./outline.ts";
+import type { Problem } from "../flow/problem.ts";
+import { MODE_BY_KIND } from "../flow/settings.ts";
+import { reachFrom } from "../flow/graph.ts";
+import type { ValueOrigin, OriginOf, Written } from "../load/index.ts";
+import { fieldWords } from "../flow/json-schema.ts";
+import { readsOf, stageSupplier, type VariableRead, type Supplier } from "../flow/reads.ts";
 
 export type StepExplained = {
   readonly v: 1;
@@ -141,52 +102,16 @@ export type ExplainedCheck = Check & {
   readonly tried: readonly string[];
 };
 
-type Explainable = Pick<LoadedAgent, "agent" | "flow" | "origin" | "stepsIn" | "settings" | "problems">;
-
-/** What the user's settings allow any run, and the file that says so. */
-export type UserLimits = { readonly limits: Limits; readonly file: string | null };
-
-const NO_LIMITS: UserLimits = { limits: {}, file: null };
-
-/** The agent as a whole; null when its files give no flow. */
-export function explainAgent(
-  { flow, origin, stepsIn, settings, agent, problems }: Explainable,
-  ofUser: UserLimits = NO_LIMITS,
-): AgentExplained | null {
-  if (flow === null) return null;
-  return {
-    v: 1,
-    agent,
-    title: flow.title,
-    description: flow.description,
-    dialect: flow.dialect,
-    digest: flowDigest(flow),
-    registry: stepsIn,
-    entry: { value: flow.entry, origin: originOf(origin(["entry"]), flow.entry) },
-    ends: { criteria: flow.criteria, checks: flow.stopGuard?.checks.map(({ check }) => check) ?? [] },
-    system: promptOf(flow.system),
-    hooks: flow.hooks?.file ?? null,
-    parameters: flow.parameters.map((parameter) => ({
-      ...parameter,
-      origin: origin(["parameters", parameter.name])?.origin ?? NOT_WRITTEN,
-    })),
-    settings: [...settingsOf(flow, origin, settings), ...limitRows(flow, origin, ofUser)],
-    steps: outlineOf(flow, problems).nodes,
-    budget: budgetOf(flow),
-    problems,
-  };
-}
-
-/** One step; null when the flow has none of that id. */
-export function explainStep(
+/** `offered`: the names of the tools that the step is offered. */
+export function stepExplained(
   { flow, origin, agent, problems }: Explainable,
-  id: StepId,
-): StepExplained | null {
-  const step = flow === null ? undefined : own(flow.steps, id);
-  if (flow === null || step === undefined) return null;
+  step: Step,
+  offered: readonly string[],
+): StepExplained {
+  const { id } = step;
   const written = (...part: Path) => origin(["steps", id, ...part]);
   const { answer } = step;
-  const fromAgent = origin(DEFAULT_MODEL);
+  const fromAgent = origin(["settings", "runner", "flow", "defaultModel"]);
   return {
     v: 1,
     agent,
@@ -219,7 +144,7 @@ export function explainStep(
         written("tools", "allow") ?? origin(["settings", "runner", "boundaries", "allowedTools"]),
         step.tools.allow,
       ),
-      offered: step.by.kind === "command" ? [] : offeredIn(flow, step).map((spec) => spec.name),
+      offered,
     },
     guard: guardOf(flow, step, origin),
     stage: stageOf(flow, step),
@@ -240,79 +165,6 @@ export function explainStep(
 function interruptedOf({ ifInterrupted }: Step, written: Written | null): Interrupted {
   const value = ifInterrupted ?? "retry";
   return { value, origin: originOf(written, value) };
-}
-
-/** The origin of a value that holds, given what was written for it. */
-export function originOf(written: Written | null, value: Json): ValueOrigin {
-  if (written === null || written.origin.kind !== "written") return { kind: "default" };
-  return sameJson(written.value, value) ? written.origin : { ...written.origin, kind: "overruled" };
-}
-
-const NOT_WRITTEN: ValueOrigin = { kind: "default" };
-const DEFAULT_MODEL: Path = ["settings", "runner", "flow", "defaultModel"];
-const PERMISSION_MODE: Path = ["settings", "runner", "boundaries", "permissionMode"];
-
-/** Every setting of agent.json, in the order of its declaration, with the value that holds. */
-function settingsOf(
-  flow: Flow,
-  origin: OriginOf,
-  settings: readonly SettingValue[],
-): AgentExplained["settings"] {
-  const isStages = flow.dialect === "stage";
-  const rows = settings.flatMap(({ path, value }): readonly Row[] => {
-    const key = path.join(".");
-    if (!key.startsWith("runner.") || ELSEWHERE.test(key) || (isStages && BESIDE_STEPS.test(key))) return [];
-    return own(SPREAD, key)?.(flow, value, key) ?? [[key, value]];
-  });
-  const visits: readonly Row[] = isStages ? [["limits.visits", flow.limits.visits]] : [];
-  return [...visits, ...rows].map(([key, value]) => {
-    const path = key.split(".");
-    const written = origin(path[0] === "runner" ? ["settings", ...path] : path);
-    // An older word for the same type is written, and holds.
-    const isType = key === "runner.verdict.type" && written !== null;
-    return { key, value, origin: isType ? written.origin : originOf(written, value) };
-  });
-}
-
-type Row = readonly [key: string, value: Json];
-
-/** What is explained in its own place: limits, servers of tools, the configuration of the verdict. */
-const ELSEWHERE = /^runner\.(?:limits|mcpServers|verdict\.config)\b/;
-/** What an agent made of stages has no use for. */
-const BESIDE_STEPS = /^runner\.(?:verdict|flow\.(?:systemPromptPath|prompts|schemas\.base))\b/;
-
-/** Settings that are told by several rows. */
-const SPREAD: { readonly [key: string]: (flow: Flow, value: Json, key: string) => readonly Row[] } = {
-  "runner.verdict.type": (flow, value, key) => {
-    const { maxIterations: _, ...config } = flow.settings.verdict.config;
-    return [
-      [key, value],
-      ["runner.verdict.config.maxIterations", maxIterationsOf(flow)],
-      ...Object.entries(config).map(([name, said]): Row => [`runner.verdict.config.${name}`, said]),
-    ];
-  },
-  "runner.integrations.github.labels.completion.add": ({ settings }, value, key) => [
-    ...Object.entries(settings.github.labels).map(([name, label]): Row => [
-      `runner.integrations.github.labels.${name}`,
-      label,
-    ]),
-    [key, value],
-  ],
-  "runner.actions.handlers": ({ settings: { actions } }, _value, key) =>
-    actions.types.map((type): Row => [`${key}.${type}`, handlerOf(actions, type)]),
-};
-
-/** What a run may spend: of two limits the lesser holds. */
-function limitRows(flow: Flow, origin: OriginOf, ofUser: UserLimits): readonly LimitRow[] {
-  const { visits: _, ...written } = flow.limits;
-  const where = flow.dialect === "stage" ? ["limits"] : ["runner", "limits"];
-  return Object.entries(effectiveLimits(written, ofUser.limits)).map(([name, value]) => {
-    const said = origin(["limits", name]);
-    const isUsers = ofUser.file !== null && value !== said?.value;
-    const place = { file: ofUser.file ?? "", line: 1, column: 1, pointer: `/limits/${name}` };
-    const holds: ValueOrigin = isUsers ? { kind: "written", ...place } : originOf(said, value);
-    return { key: [...where, name].join("."), value, origin: holds };
-  });
 }
 
 /** `turns` and the like of a step, and `perAttempt.turns` of its attempts. */
@@ -346,10 +198,6 @@ function stageOf(flow: Flow, step: Step): StageExplained | null {
       supplier: stageSupplier(flow, step, part),
     })),
   };
-}
-
-function promptOf({ file, tried, text, builtIn }: Prompt): PromptExplained {
-  return { file, tried, builtIn: builtIn === undefined ? null : text };
 }
 
 function gateOf({ id, decide }: Step, origin: OriginOf): ExplainedGate | null {
@@ -418,7 +266,7 @@ function modeOf({ id, kind, tools }: Step, origin: OriginOf): StepExplained["mod
   const { mode } = tools;
   const byStep = originOf(origin(["steps", id, "tools", "mode"]), mode);
   if (byStep.kind === "written") return { value: mode, origin: byStep, by: "step" };
-  const byAgent = originOf(origin(PERMISSION_MODE), mode);
+  const byAgent = originOf(origin(["settings", "runner", "boundaries", "permissionMode"]), mode);
   if (byAgent.kind === "written" && mode !== MODE_BY_KIND[kind])
     return { value: mode, origin: byAgent, by: "agent" };
   return { value: mode, origin: NOT_WRITTEN, by: "kind" };

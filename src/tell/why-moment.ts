@@ -8,25 +8,25 @@ import {
   type Naming,
   type PlainMove,
   type StopFacts,
-} from "../../flow/deed.ts";
-import { fillIn } from "../../effects/process/shell.ts";
-import { readCarry, readReason } from "../../engine/decide/gate.ts";
-import type { Fork, Lane, State } from "../../engine/decide/state.ts";
-import { laneContext } from "../../engine/decide/attempt.ts";
-import { outsideOf, standing, type Standing } from "../../engine/decide/stop.ts";
-import type { CheckResult, Event, Led } from "../../flow/event.ts";
-import type { Say } from "../../flow/command.ts";
-import type { Flow, Guard, Label, Step, StopRule } from "../../flow/flow.ts";
-import { own, readPath, type Json, type JsonObject } from "../../flow/json.ts";
-import { placeholdersIn } from "../../flow/text/placeholder.ts";
-import { checksDone } from "../../flow/rules.ts";
-import type { Composed } from "../../flow/scene.ts";
-import { composer, editionOf } from "../../prompts/compose.ts";
-import { readsOf, stageSupplier, type VariableRead } from "../../flow/reads.ts";
-import { stageValue } from "../../prompts/stage.ts";
-import { explainMissing, supplied } from "../../prompts/variables.ts";
-import { deedsOf } from "../../story/story.ts";
-import type { Happened } from "../../story/visits.ts";
+} from "../flow/deed.ts";
+import { fillIn } from "../flow/argv.ts";
+import { readCarry, readReason } from "../engine/decide/gate.ts";
+import type { Fork, Lane, State } from "../engine/decide/state.ts";
+import { laneContext } from "../engine/decide/attempt.ts";
+import { outsideOf, standing, type Standing } from "../engine/decide/stop.ts";
+import type { CheckResult, Event, Led } from "../flow/event.ts";
+import type { Say } from "../flow/command.ts";
+import type { Flow, Guard, Label, Step, StopRule } from "../flow/flow.ts";
+import { own, readPath, type Json, type JsonObject } from "../flow/json.ts";
+import { placeholdersIn } from "../flow/text/placeholder.ts";
+import { checksDone } from "../flow/rules.ts";
+import type { Composed } from "../flow/scene.ts";
+import { composer, editionOf } from "../prompts/compose.ts";
+import { readsOf, stageSupplier, type VariableRead } from "../flow/reads.ts";
+import { stageValue } from "../prompts/stage.ts";
+import { explainMissing, supplied } from "../prompts/variables.ts";
+import { deedsOf } from "../story/story.ts";
+import type { Happened } from "../story/visits.ts";
 
 export type WhyMoment = {
   readonly seq: number;

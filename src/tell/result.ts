@@ -9,8 +9,8 @@ import type { StepCommand } from "../flow/command.ts";
 import type { Flow } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { productOf } from "../tell/product.ts";
-import { waitingQuestions, type OpenQuestion } from "./people/questions.ts";
+import { productOf } from "./product.ts";
+import { waitingQuestions, type OpenQuestion } from "./open-questions.ts";
 import { EXIT, exitCode, type Outcome, type Verdict } from "../flow/verdict.ts";
 
 export type Result = {

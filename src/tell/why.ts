@@ -1,17 +1,15 @@
 /** Why a visit of a run went the way it did: the whole chain, worked out again from the run's journal alone. */
-import type { Prepared, PreparedFlows } from "../../engine/schema/prepared.ts";
-import { RunnerError, type Journal, type RunRow } from "../../engine/ports.ts";
-import type { Entry, Led } from "../../flow/event.ts";
-import type { StepCommand } from "../../flow/command.ts";
-import type { Guard, Label, Step, StepId } from "../../flow/flow.ts";
-import type { Verdict } from "../../flow/verdict.ts";
-import { own } from "../../flow/json.ts";
-import { didYouMean } from "../../flow/text/suggest.ts";
-import { composer } from "../../prompts/compose.ts";
+import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
+import { RunnerError } from "../engine/ports.ts";
+import type { Entry, Led } from "../flow/event.ts";
+import type { StepCommand } from "../flow/command.ts";
+import type { Guard, Label, Step, StepId } from "../flow/flow.ts";
+import type { Verdict } from "../flow/verdict.ts";
+import { own } from "../flow/json.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
+import { composer } from "../prompts/compose.ts";
 import { momentOf, toldOf, type WhyTold, type WhyMoment } from "./why-moment.ts";
-import { foldPartly } from "./fold.ts";
-import type { Damage } from "./runs.ts";
-import { createTrace, traceOf, visitIn, type Trace, type Visit } from "../../story/visits.ts";
+import { traceOf, visitIn, type Trace, type Visit } from "../story/visits.ts";
 
 export type Why = {
   readonly v: 1;
@@ -57,30 +55,11 @@ export type Contract = {
  * @param target `STEP` or `STEP@VISIT`; without a visit the last one. By default the decision that was made last, or the
  * visit that the run ended in. STEP_UNKNOWN when there is no such visit.
  */
-export async function whyOf(
-  journal: Journal,
-  row: RunRow,
-  target?: string,
-): Promise<Why & { readonly damage: Damage | null }> {
-  const { add, traced } = createTrace(target ?? null);
-  const { flow, damage } = await foldPartly(journal, row, add);
-  const trace = traced(flow);
-  const visit = target === undefined ? lastOf(trace) : visitBefore(damage, trace, target);
+export function whyIn(trace: Trace, target?: string): Why {
+  const visit = target === undefined ? lastOf(trace) : findVisit(trace, target);
   if (visit === undefined)
     throw new RunnerError("STEP_UNKNOWN", "The run ended before any step was visited.");
-  return { ...asDriven(toWhy(trace, visit), row.owned), damage };
-}
-
-/** What a damaged run did not come to before the damage, it may have come to later. */
-function visitBefore(damage: Damage | null, trace: Trace, target: string): Visit {
-  try {
-    return findVisit(trace, target);
-  } catch (error) {
-    if (damage === null || !(error instanceof RunnerError)) throw error;
-    const until = damage.seq === null ? "" : `, which ends before entry ${damage.seq}`;
-    const what = `"${target}" is not in what can be read of the run${until}. ${damage.why}`;
-    throw new RunnerError("JOURNAL_UNAVAILABLE", what, { cause: error });
-  }
+  return toWhy(trace, visit);
 }
 
 /** A journal does not record that its process died: what is open in a run that no living process drives has stopped. */
