@@ -23,7 +23,7 @@ export type FlowTest = {
   /** The test is over when this step is entered: replies beyond it need not be given. */
   readonly until?: StepId;
   readonly around: Around;
-  readonly ground: Ground;
+  readonly ground: TestGround;
   readonly expect: Expected;
   readonly only: boolean;
   /** Why it is left out. */
@@ -90,7 +90,7 @@ export type CheckGiven =
 
 export type ToolGiven = { readonly ok: boolean; readonly content: string };
 
-export type Ground =
+export type TestGround =
   | { readonly kind: "memory" }
   | {
       readonly kind: "project";

@@ -3,17 +3,17 @@ import { readAnswer } from "../engine/decide/gate.ts";
 import { route } from "../engine/decide/route.ts";
 import type { Decider, Label, Move, Step } from "../flow/flow.ts";
 import { isObject, readPath, type Json, type JsonObject, type Path } from "../flow/json.ts";
-import { synthesise, type Wanted } from "./synthesise.ts";
+import { synthesise, type WantedValue } from "./synthesise.ts";
 
 /** `with`: what it says beside its label, so that another branch is taken. */
 export type Draft = {
   readonly kind: "answers";
   readonly label: Label;
-  readonly with: readonly Given[];
+  readonly with: readonly GivenValue[];
   readonly payload: JsonObject;
 };
 
-export type Given = { readonly path: Path; readonly value: Json };
+export type GivenValue = { readonly path: Path; readonly value: Json };
 
 export type Drafted =
   | { readonly kind: "answer"; readonly payload: JsonObject }
@@ -21,7 +21,7 @@ export type Drafted =
   | { readonly kind: "none"; readonly why: string };
 
 /** The smallest answer with this label and these values. */
-export function draftAnswer(step: Step, label: Label, given: readonly Given[] = []): Drafted {
+export function draftAnswer(step: Step, label: Label, given: readonly GivenValue[] = []): Drafted {
   const { decide } = step;
   // A label that is always accepted is held against no schema.
   if (decide.by === "field" && decide.always.includes(label)) {
@@ -51,7 +51,7 @@ function wordsFor({ alias, allow, always }: Decider & { by: "field" }, label: La
 }
 
 /** An object that fits the schema of the step; where there is none, anything goes. */
-export function payloadWith({ answer }: Step, wanted: Wanted): Drafted {
+export function payloadWith({ answer }: Step, wanted: WantedValue): Drafted {
   const schema = answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : {};
   const made = synthesise({ type: "object", ...schema }, wanted);
   if (made.kind === "none") return { kind: "none", why: made.why };
@@ -70,7 +70,7 @@ function givesLabel(step: Step, label: Label, payload: JsonObject): boolean {
 export function draftsOf(step: Step): readonly Draft[] {
   const known = drafts.get(step);
   if (known !== undefined) return known;
-  const made = labelsOf(step).flatMap((label) => {
+  const made = answerLabels(step).flatMap((label) => {
     const edge = step.edges[label];
     const ways = edge === undefined ? [NOTHING] : branchValues(step, edge);
     return ways.flatMap((given): Draft[] => {
@@ -83,14 +83,14 @@ export function draftsOf(step: Step): readonly Draft[] {
 }
 
 const drafts = new WeakMap<Step, readonly Draft[]>();
-const NOTHING: readonly Given[] = [];
+const NOTHING: readonly GivenValue[] = [];
 
-export function labelsOf({ decide }: Step): readonly Label[] {
+export function answerLabels({ decide }: Step): readonly Label[] {
   return decide.by === "const" ? [decide.label] : [...new Set([...decide.allow, ...decide.always])];
 }
 
 /** What an answer has to hold for each branch of a move. */
-function branchValues(step: Step, move: Move): readonly (readonly Given[])[] {
+function branchValues(step: Step, move: Move): readonly (readonly GivenValue[])[] {
   switch (move.kind) {
     case "goto":
     case "fork":
@@ -142,8 +142,8 @@ function otherwise(
   step: Step,
   path: Path,
   taken: readonly string[],
-  ways: readonly (readonly Given[])[],
-): readonly (readonly Given[])[] {
+  ways: readonly (readonly GivenValue[])[],
+): readonly (readonly GivenValue[])[] {
   const plain = payloadWith(step, {});
   const usual = plain.kind === "answer" ? readPath(plain.payload, path) : undefined;
   const isFree = (value: Json | undefined) =>
@@ -220,7 +220,7 @@ function inserted(
 export function withoutLabel(step: Step): JsonObject | null {
   const { decide } = step;
   if (decide.by === "const") return null;
-  const tries: readonly Wanted[] = [
+  const tries: readonly WantedValue[] = [
     { without: [decide.path] },
     { with: [{ path: decide.path, value: "something else" }] },
     { with: [{ path: decide.path, value: null }] },

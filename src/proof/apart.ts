@@ -3,10 +3,10 @@ import type { Prepared } from "../engine/schema/prepared.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { choicesFor, type Happening } from "./choices.ts";
-import { keyOf, stepFrom, taken, type Way } from "./search.ts";
+import { stateKey, stepFrom, taken, type Course } from "./search.ts";
 
 export type Apart =
-  | { readonly kind: "apart"; readonly way: Way; readonly by: "path" | "words" | "verdict" }
+  | { readonly kind: "apart"; readonly way: Course; readonly by: "path" | "words" | "verdict" }
   /** No way of what was tried tells them apart. */
   | { readonly kind: "same"; readonly tried: number };
 
@@ -16,7 +16,7 @@ export function tellApart(one: Prepared, two: Prepared, args: JsonObject, most =
   type Pair = { readonly a: State; readonly b: State; readonly from: number; readonly via: Happening | null };
   const pairs: Pair[] = [{ a: stepFrom(one, args), b: stepFrom(two, args), from: -1, via: null }];
   const known = new Set<string>();
-  const wayTo = (at: number): Way => {
+  const wayTo = (at: number): Course => {
     const way: Happening[] = [];
     for (let pair = pairs[at]!; pair.via !== null; pair = pairs[pair.from]!) way.push(pair.via);
     return way.toReversed();
@@ -29,7 +29,7 @@ export function tellApart(one: Prepared, two: Prepared, args: JsonObject, most =
     for (const choice of choices) {
       const [left, right] = [taken(one, a, choice), taken(two, b, choice)];
       if (left === null || right === null) continue;
-      const key = `${keyOf(one, left.after)}#${keyOf(two, right.after)}#${countsIn(left.after, right.after)}`;
+      const key = `${stateKey(one, left.after)}#${stateKey(two, right.after)}#${countsIn(left.after, right.after)}`;
       if (known.has(key)) continue;
       known.add(key);
       pairs.push({ a: left.after, b: right.after, from: at, via: choice });

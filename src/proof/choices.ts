@@ -9,13 +9,13 @@ import type { CallResult, CheckResult, Event, FaultKind, HookName, Reply, Usage 
 import type { Command, StepCommand } from "../flow/command.ts";
 import type { Flow, Label, Step } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
-import { draftsOf, lacking, otherWord, withoutLabel, type Given } from "./answers.ts";
+import { draftsOf, lacking, otherWord, withoutLabel, type GivenValue } from "./answers.ts";
 
 export type Happening =
   | {
       readonly kind: "answers";
       readonly label: Label;
-      readonly with: readonly Given[];
+      readonly with: readonly GivenValue[];
       readonly payload: JsonObject;
       /** What is said beside the answer. */
       readonly text?: string;

@@ -30,7 +30,7 @@ export type Covered = {
 };
 
 /** What one test or run has shown. */
-export type Shown = { readonly name: string; readonly hits: Hits };
+export type ShownBy = { readonly name: string; readonly hits: Hits };
 
 /** Where a part of the flow is written. */
 export type PlaceOf = (part: Path) => { readonly file: string; readonly line: number } | null;
@@ -40,7 +40,7 @@ export type Ignored = { readonly id: string; readonly why: string };
 export function coverageOf(
   flow: Flow,
   digest: string,
-  shown: readonly Shown[],
+  shown: readonly ShownBy[],
   placeOf: PlaceOf,
   ignore: readonly Ignored[] = [],
 ): Coverage {

@@ -51,10 +51,10 @@ export function intervalOf(draws: Float64Array): Interval {
   };
 }
 
-export type Difference = { readonly mean: number; readonly interval: Interval; readonly better: number };
+export type RateDifference = { readonly mean: number; readonly interval: Interval; readonly better: number };
 
 /** `b` against `a`, on the same draws: the difference, and the probability that `b` is better. */
-export function compareRates(a: readonly Tried[], b: readonly Tried[], seed = 1): Difference {
+export function compareRates(a: readonly Tried[], b: readonly Tried[], seed = 1): RateDifference {
   const [left, right] = [drawMeans(a, 1, seed), drawMeans(b, 1, seed + 1)];
   const differences = right.map((value, at) => value - left[at]!);
   const better = differences.filter((value) => value > 0).length / differences.length;

@@ -6,7 +6,7 @@ import { deedsOf, type Moment } from "../story/story.ts";
 import { wilson, type Interval } from "./figures.ts";
 
 /** A guarded label that was given, and whose checks ran. */
-export type Claim = {
+export type DoneClaim = {
   readonly step: StepId;
   readonly visit: number;
   readonly at: number;
@@ -20,8 +20,8 @@ export type Claim = {
 };
 
 /** A fold over one run: give it every moment, then ask for the claims. */
-export function createClaims(): { readonly add: (moment: Moment) => void; readonly claims: Claim[] } {
-  const claims: Claim[] = [];
+export function createClaims(): { readonly add: (moment: Moment) => void; readonly claims: DoneClaim[] } {
+  const claims: DoneClaim[] = [];
   const models = new Map<string, string>();
   let tokens = 0;
   let costUsd: number | null = null;
@@ -57,7 +57,11 @@ export function createClaims(): { readonly add: (moment: Moment) => void; readon
 }
 
 /** The claims of one run, in order. */
-export type RunClaims = { readonly run: string; readonly flow: string; readonly claims: readonly Claim[] };
+export type RunClaims = {
+  readonly run: string;
+  readonly flow: string;
+  readonly claims: readonly DoneClaim[];
+};
 
 export type Rate = { readonly count: number; readonly of: number; readonly interval: Interval | null };
 
@@ -153,7 +157,7 @@ function patternsIn(runs: readonly RunClaims[]): Honesty["patterns"] {
   return [...found].map(([pattern, counts]) => ({ pattern, hits: counts.hits, recovered: counts.recovered }));
 }
 
-function healthOf(claims: readonly Claim[], declared: readonly string[]): readonly CheckHealth[] {
+function healthOf(claims: readonly DoneClaim[], declared: readonly string[]): readonly CheckHealth[] {
   const results = Map.groupBy(
     claims.flatMap((claim) => claim.results),
     ({ name }) => name,

@@ -42,14 +42,14 @@ export type Persona = keyof typeof PERSONAS;
 export const PERSONA_NAMES = Object.keys(PERSONAS) as readonly Persona[];
 
 /** What the step's answers are, the one on the shortest way to an end first. */
-export type Manners = (step: Step) => readonly Draft[];
+export type AnswerOrder = (step: Step) => readonly Draft[];
 
 export function replyAs(
   persona: Persona,
   flow: Flow,
   step: Step,
   draw: Draw,
-  manners: Manners,
+  manners: AnswerOrder,
   before: Expanded | null,
 ): Expanded {
   const kinds: readonly Kind[] = PERSONAS[persona];
@@ -63,7 +63,7 @@ type Asked = {
   readonly flow: Flow;
   readonly step: Step;
   readonly draw: Draw;
-  readonly manners: Manners;
+  readonly manners: AnswerOrder;
   readonly before: Expanded | null;
 };
 
@@ -182,7 +182,7 @@ function inWords(payload: JsonObject, how: number): string {
 }
 
 /** Another step's answer, another step's name, letters that look alike, other words for labels. */
-function lost(flow: Flow, step: Step, draw: Draw, manners: Manners): Expanded {
+function lost(flow: Flow, step: Step, draw: Draw, manners: AnswerOrder): Expanded {
   const steps = Object.values(flow.steps);
   const other = steps[draw.next(steps.length)] ?? step;
   switch (draw.next(4)) {
@@ -222,7 +222,7 @@ function swollen(payload: JsonObject, how: number): Json {
 }
 
 /** Tools that are not listed, paths outside, commands that are blocked, the completion beside other calls. */
-function grab(step: Step, draw: Draw, manners: Manners): Expanded {
+function grab(step: Step, draw: Draw, manners: AnswerOrder): Expanded {
   const outside = [
     { name: "Bash", input: { command: "gh issue close 1" } },
     { name: "Write", input: { file_path: "/etc/passwd", content: "x" } },

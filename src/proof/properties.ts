@@ -47,7 +47,7 @@ export type FuzzedRun = {
   readonly canaries: readonly string[];
 };
 
-export function brokenBy(flow: Prepared, run: FuzzedRun, known: Known = knownOf(flow)): Broken | null {
+export function brokenBy(flow: Prepared, run: FuzzedRun, known: FuzzFacts = knownOf(flow)): Broken | null {
   return (
     neverEnds(run) ??
     offGraph(run, known) ??
@@ -61,15 +61,15 @@ export function brokenBy(flow: Prepared, run: FuzzedRun, known: Known = knownOf(
 }
 
 /** What is worked out once for all runs of a flow. */
-export type Known = {
+export type FuzzFacts = {
   readonly ways: ReadonlySet<string>;
   readonly answers: number;
   readonly ownWords: ReadonlySet<string>;
 };
 
-const known = new WeakMap<Flow, Known>();
+const known = new WeakMap<Flow, FuzzFacts>();
 
-export function knownOf(flow: Flow): Known {
+export function knownOf(flow: Flow): FuzzFacts {
   const before = known.get(flow);
   if (before !== undefined) return before;
   const ways = new Set<string>();
@@ -85,7 +85,7 @@ export function knownOf(flow: Flow): Known {
   // An answer that cannot be used may lead to the same step again, and any step may be the last.
   for (const id of Object.keys(flow.steps)) ways.add(`${id} ${id}`).add(`${id} end`);
   const texts = JSON.stringify(flow);
-  const made: Known = {
+  const made: FuzzFacts = {
     ways,
     answers: budgetOf(flow).answers.most ?? Infinity,
     ownWords: new Set(BAD_WORDS.filter((word) => texts.includes(word))),
@@ -101,7 +101,7 @@ function neverEnds({ moments, entries }: FuzzedRun): Broken | null {
 }
 
 /** By the ways that the flow declares, and not by how the engine finds them. */
-function offGraph({ moments }: FuzzedRun, { ways }: Known): Broken | null {
+function offGraph({ moments }: FuzzedRun, { ways }: FuzzFacts): Broken | null {
   for (const moment of moments)
     for (const { led } of deedsOf(moment, "settled")) {
       if (led.fork !== undefined || led.place !== undefined) continue;
@@ -150,7 +150,7 @@ function unchecked({ moments }: FuzzedRun): Broken | null {
   return null;
 }
 
-function beyondBudget({ entries }: FuzzedRun, { answers }: Known): Broken | null {
+function beyondBudget({ entries }: FuzzedRun, { answers }: FuzzFacts): Broken | null {
   let given = 0;
   for (const { seq, event } of entries) {
     if (event.type !== "step.answered" || event.reply.kind !== "said" || event.reply.calls.length > 0)
@@ -179,7 +179,7 @@ function trespassed({ trespasses, entries }: FuzzedRun): Broken | null {
 
 const BAD_WORDS = ["{uv-", "[object Object]", "undefined"];
 
-function badWords({ heard, entries }: FuzzedRun, { ownWords }: Known): Broken | null {
+function badWords({ heard, entries }: FuzzedRun, { ownWords }: FuzzFacts): Broken | null {
   for (const { step, visit, system } of heard) {
     const word = BAD_WORDS.find((one) => !ownWords.has(one) && system.includes(one));
     if (word !== undefined) {

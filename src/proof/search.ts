@@ -13,11 +13,11 @@ import { shownIn } from "./cover.ts";
 import type { Element } from "./elements.ts";
 
 /** A way through the flow: what happens, one after the other, from the start of the run. */
-export type Way = readonly Happening[];
+export type Course = readonly Happening[];
 
-export type Found = {
+export type Searched = {
   /** For each element that was shown, the way that shows it first. */
-  readonly ways: ReadonlyMap<string, Way>;
+  readonly ways: ReadonlyMap<string, Course>;
   /** States that were told apart. */
   readonly states: number;
   /** The search ended because there was nothing left to try, so that what was not found cannot happen. */
@@ -32,18 +32,18 @@ export type SearchOptions = {
 
 const MOST_STATES = 150_000;
 
-export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }: SearchOptions): Found {
+export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }: SearchOptions): Searched {
   const first = step(flow, EMPTY_STATE, started(flow, args));
   const nodes: Node[] = [{ state: first.after, from: -1, via: null, done: null }];
-  const known = new Map<string, number>([[keyOf(flow, first.after), 0]]);
+  const known = new Map<string, number>([[stateKey(flow, first.after), 0]]);
   const shown = new Map<string, number>();
   for (const id of shownIn(first)) shown.set(id, 0);
   const edges: Edge[][] = [];
-  const ways = new Map<string, Way>();
+  const ways = new Map<string, Course>();
 
   for (let at = 0; at < nodes.length && nodes.length < most; at++) {
     const { state } = nodes[at]!;
-    const key = keyOf(flow, state);
+    const key = stateKey(flow, state);
     const out: Edge[] = [];
     edges[at] = out;
     for (const choice of choicesFor(flow, state)) {
@@ -51,7 +51,7 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
       if (moment === null) continue;
       let last = moment;
       let times = 1;
-      let next = keyOf(flow, moment.after);
+      let next = stateKey(flow, moment.after);
       const seen = [...shownIn(moment)];
       // The same again and again, until a count makes a difference.
       if (next === key)
@@ -59,7 +59,7 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
           const again = taken(flow, last.after, choice);
           if (again === null) break;
           last = again;
-          next = keyOf(flow, again.after);
+          next = stateKey(flow, again.after);
           seen.push(...shownIn(again));
         }
       let to = known.get(next);
@@ -90,13 +90,13 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
   };
 
   /** The way goes on to a completed end where there is one, by the shortest way that was found. */
-  function finisher({ nodes: all }: Graph, index: ReadonlyMap<string, number>): (way: Way) => Way {
+  function finisher({ nodes: all }: Graph, index: ReadonlyMap<string, number>): (way: Course) => Course {
     const distances = distancesToEnd(graph);
     return (way) => {
       let state = walk(flow, args, way)?.at(-1)?.after;
       const whole = [...way];
       for (let left = MOST_FINISHING; state !== undefined && left > 0; left--) {
-        const at = index.get(keyOf(flow, state));
+        const at = index.get(stateKey(flow, state));
         if (state.pending.length === 0 || at === undefined || all[at] === undefined) break;
         const best = (edges[at] ?? [])
           .filter(({ to }) => distances.has(to))
@@ -128,7 +128,7 @@ type Graph = {
   readonly edges: readonly (readonly Edge[])[];
 };
 
-function wayTo(nodes: readonly Node[], at: number): Way {
+function wayTo(nodes: readonly Node[], at: number): Course {
   const way: Happening[] = [];
   for (let node = nodes[at]!; node.via !== null; node = nodes[node.from]!)
     for (let times = node.done ?? 1; times > 0; times--) way.push(node.via);
@@ -161,7 +161,7 @@ export function started(flow: Prepared, args: JsonObject): Event {
 }
 
 /** Every moment of a way; null: it does not fit the flow. */
-export function walk(flow: Prepared, args: JsonObject, way: Way): readonly Moment[] | null {
+export function walk(flow: Prepared, args: JsonObject, way: Course): readonly Moment[] | null {
   const moments = [step(flow, EMPTY_STATE, started(flow, args))];
   for (const choice of way) {
     const moment = taken(flow, moments.at(-1)!.after, choice);
@@ -180,7 +180,7 @@ function step(flow: Prepared, before: State, event: Event): Moment {
  * What tells two states apart for what can happen next. Counts that outlive a visit, and words, are left out: with them
  * there would be hundreds of thousands of states in a flow of thirty steps.
  */
-export function keyOf(flow: Prepared, state: State): string {
+export function stateKey(flow: Prepared, state: State): string {
   if (state.verdict !== null) return `${state.pending.length} ${state.verdict.outcome} ${state.verdict.code}`;
   const lanes = state.lanes.map((lane) => laneKey(flow, state, lane)).join(";");
   const fork =
@@ -230,7 +230,7 @@ function distancesToEnd({ nodes, edges }: Graph): ReadonlyMap<number, number> {
 }
 
 /** A circle is gone round until the count that the element is about is reached. */
-function byCounting(graph: Graph, element: Element): Way | null {
+function byCounting(graph: Graph, element: Element): Course | null {
   const { flow, nodes, edges } = graph;
   const isAbout = (from: State, to: State) => countOf(element, to) > countOf(element, from);
   let tries = MOST_CIRCLES;
@@ -259,7 +259,7 @@ function countOf({ id, step }: Element, state: State): number {
   return state.iterations;
 }
 
-function goRound(flow: Prepared, from: State, circle: Way, id: string): Way | null {
+function goRound(flow: Prepared, from: State, circle: Course, id: string): Course | null {
   const way: Happening[] = [];
   let state = from;
   while (way.length < MOST_ROUND)
@@ -277,7 +277,7 @@ function goRound(flow: Prepared, from: State, circle: Way, id: string): Way | nu
 
 const MOST_ROUND = 4000;
 
-function pathBetween({ edges }: Graph, from: number, to: number): Way | null {
+function pathBetween({ edges }: Graph, from: number, to: number): Course | null {
   if (from === to) return [];
   const came = new Map<number, { readonly from: number; readonly edge: Edge }>();
   let wave = [from];

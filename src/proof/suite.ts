@@ -13,7 +13,7 @@ import type { Moment } from "../story/story.ts";
 import type { Happening } from "./choices.ts";
 import { inputFor } from "./arguments.ts";
 import { shownIn } from "./cover.ts";
-import { walk, type Found, type Way } from "./search.ts";
+import { walk, type Searched, type Course } from "./search.ts";
 
 export type Drafts = {
   readonly tests: readonly FlowTest[];
@@ -22,7 +22,12 @@ export type Drafts = {
 };
 
 /** Tests for these elements, without expectations: those are observed when a test is run. */
-export function suiteOf(flow: Prepared, args: JsonObject, found: Found, wanted: ReadonlySet<string>): Drafts {
+export function suiteOf(
+  flow: Prepared,
+  args: JsonObject,
+  found: Searched,
+  wanted: ReadonlySet<string>,
+): Drafts {
   const missing = [...wanted].filter((id) => !found.ways.has(id));
   const open = new Set([...wanted].filter((id) => found.ways.has(id)));
   const ways = [...new Set([...found.ways].flatMap(([id, way]) => (open.has(id) ? [way] : [])))];
@@ -41,7 +46,7 @@ export function suiteOf(flow: Prepared, args: JsonObject, found: Found, wanted: 
 function testOf(
   flow: Flow,
   params: JsonObject,
-  way: Way,
+  way: Course,
   moments: readonly Moment[],
   covers: readonly string[],
 ): FlowTest {

@@ -10,7 +10,7 @@ import { FORMATS } from "./formats.ts";
 import { textsFor } from "./pattern-text.ts";
 
 /** What is asked of the value beside its schema. */
-export type Wanted = {
+export type WantedValue = {
   readonly with?: readonly { readonly path: Path; readonly value: Json }[];
   readonly without?: readonly Path[];
 };
@@ -20,7 +20,7 @@ export type Synthesised =
   /** `why`: what the validator says about the best try. */
   | { readonly kind: "none"; readonly tried: number; readonly why: string };
 
-export function synthesise(schema: JsonSchema, wanted: Wanted = {}): Synthesised {
+export function synthesise(schema: JsonSchema, wanted: WantedValue = {}): Synthesised {
   let tried = 0;
   let why = "the schema leaves nothing to choose from";
   for (const value of values({ root: schema, depth: 0 }, [schema], treeOf(wanted))) {
@@ -46,7 +46,7 @@ type Tree = {
 
 const NOTHING: Tree = { below: {} };
 
-function treeOf({ with: given = [], without = [] }: Wanted): Tree {
+function treeOf({ with: given = [], without = [] }: WantedValue): Tree {
   let tree = NOTHING;
   for (const { path, value } of given) tree = planted(tree, path, { value, below: {} });
   for (const path of without) tree = planted(tree, path, { absent: true, below: {} });

@@ -1,6 +1,7 @@
 /** Runs tests of a flow, and says of each what does not hold. */
-import type { Prepared } from "../engine/schema/prepared.ts";
+import { prepare, type Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
+import type { Flow } from "../flow/flow.ts";
 import type { Json } from "../flow/json.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { unmetIn, type Unmet } from "../proof/expect.ts";
@@ -50,4 +51,9 @@ function leftOver(test: FlowTest, { warnings }: Ran, { observed }: Outcomes): re
   const got = code === "SCRIPT_MISMATCH" || code === "SCRIPT_EXHAUSTED" ? observed.reason : warnings[0];
   if (got === undefined) return [];
   return [{ key: "script", line: test.line, at: "", expected: "every response used", got }];
+}
+
+/** What tests are run with. */
+export function prepareFlow(flow: Flow): Promise<Prepared> {
+  return prepare(flow);
 }

@@ -18,7 +18,7 @@ import { addHits, type Hits } from "../proof/cover.ts";
 import { createDraw, seeded, type Draw } from "../proof/draw.ts";
 import type { Expanded } from "../proof/expand.ts";
 import type { Heard } from "../proof/observe.ts";
-import { PERSONA_NAMES, replyAs, type Manners, type Persona } from "../proof/personas.ts";
+import { PERSONA_NAMES, replyAs, type AnswerOrder, type Persona } from "../proof/personas.ts";
 import { brokenBy, weaknessesIn, type Broken, type FuzzedRun, type Weakness } from "../proof/properties.ts";
 import { shrink } from "../proof/shrink.ts";
 import { story } from "../story/story.ts";
@@ -87,7 +87,7 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
 
 const MOST_KEPT = 500;
 
-type Given = { readonly args: JsonObject; readonly input: string; readonly manners: Manners };
+type Given = { readonly args: JsonObject; readonly input: string; readonly manners: AnswerOrder };
 
 type Attempt = FuzzedRun & {
   readonly draw: Draw;
@@ -379,7 +379,7 @@ function checkOf(name: string, pattern: string, { kind }: CheckGiven): CheckResu
 }
 
 /** The answers of each step, the one on the shortest way to a completed end first. */
-function mannersOf(flow: Flow): Manners {
+function mannersOf(flow: Flow): AnswerOrder {
   const distances = distancesToEnd(flow);
   const sorted = new Map<StepId, readonly Draft[]>();
   return (step) => {

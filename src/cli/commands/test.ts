@@ -1,14 +1,14 @@
 /** `lockstep test [AGENT]`: runs the tests of agents in memory. The results go to stdout. */
-import { prepare } from "../../engine/schema/prepared.ts";
+
 import type { FlowTest } from "../../flow/flow-test.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { readTests } from "../../load/tests/read-tests.ts";
+import { readTests } from "../../load/tests.ts";
 import { RunnerError } from "../../run/errors.ts";
 import type { Loaded } from "../../run/load.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
-import { runTest, type TestResult } from "../../testing/flow-tests.ts";
+import { prepareFlow, runTest, type TestResult } from "../../testing/flow-tests.ts";
 import { loadNamed } from "../agent.ts";
 import type { CallOf } from "../commands.ts";
 import { renderProblems } from "../text/problems.ts";
@@ -28,7 +28,7 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
       problems.push(...found);
       continue;
     }
-    const flow = await prepare(loaded.flow!);
+    const flow = await prepareFlow(loaded.flow!);
     const done: TestResult[] = [];
     for (const test of chosen(read.tests, call.flags.test)) done.push(await runTest(flow, test));
     results.push({ agent: name, results: done });

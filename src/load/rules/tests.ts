@@ -1,4 +1,4 @@
-/** Findings about test files. They are read by `load/tests`; the flow has no rules about them. */
+/** Findings about test files. They are read by `load/tests.ts`; the flow has no rules about them. */
 import { error, warning, type Codes } from "./rule.ts";
 
 export const codes = {

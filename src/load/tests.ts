@@ -2,8 +2,8 @@
  * The test files of an agent: `.agent/<name>/tests/*.yaml` (`.yml`, `.json`). Pure over `files`; never throws. What a test
  * says about steps, labels, checks and parameters is held against the flow.
  */
-import type { FaultKind } from "../../flow/event.ts";
-import type { FileTree } from "../../flow/files.ts";
+import type { FaultKind } from "../flow/event.ts";
+import type { FileTree } from "../flow/files.ts";
 import {
   EXPECT_KEYS,
   NOTHING_AROUND,
@@ -11,22 +11,22 @@ import {
   type CheckGiven,
   type Expected,
   type FlowTest,
-  type Ground,
+  type TestGround,
   type TestReply,
   type ToolGiven,
-} from "../../flow/flow-test.ts";
-import type { Flow, Step } from "../../flow/flow.ts";
-import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
-import { escapeSegment } from "../../flow/json-pointer.ts";
-import type { Problem } from "../../flow/problem.ts";
-import { didYouMean } from "../../flow/text/suggest.ts";
-import { toProblem, type Code } from "../codes.ts";
-import type { Finding } from "../rules/rule.ts";
-import { emptyDocument, readText, type Document } from "../text/document.ts";
-import { joinPath } from "../text/paths.ts";
-import { readShape, showValue } from "../text/shape.ts";
-import { readYaml } from "../text/yaml.ts";
-import { TEST, TEST_FILE, type TestFileSource, type TestSource } from "./tests-shape.ts";
+} from "../flow/flow-test.ts";
+import type { Flow, Step } from "../flow/flow.ts";
+import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
+import { escapeSegment } from "../flow/json-pointer.ts";
+import type { Problem } from "../flow/problem.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
+import { toProblem, type Code } from "./codes.ts";
+import type { Finding } from "./rules/rule.ts";
+import { emptyDocument, readText, type Document } from "./text/document.ts";
+import { joinPath } from "./text/paths.ts";
+import { readShape, showValue } from "./text/shape.ts";
+import { readYaml } from "./text/yaml.ts";
+import { TEST, TEST_FILE, type TestFileSource, type TestSource } from "./text/tests-shape.ts";
 
 export type TestsRead = { readonly tests: readonly FlowTest[]; readonly problems: readonly Problem[] };
 
@@ -500,7 +500,7 @@ function besides(file: string, path: string): string {
   return parts.join("/");
 }
 
-function groundOf({ document }: Reading, project: string | undefined, git: Json | undefined): Ground {
+function groundOf({ document }: Reading, project: string | undefined, git: Json | undefined): TestGround {
   if (project === undefined) return { kind: "memory" };
   const folder = besides(document.file, project);
   if (git === undefined || git === false || git === null) return { kind: "project", folder, git: false };
