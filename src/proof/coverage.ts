@@ -49,7 +49,7 @@ export function coverageOf(
     const by = shown.filter(({ hits }) => hits.has(id));
     const place = nearest(part, placeOf);
     const why = reasons.get(id);
-    return {
+    const covered: Covered = {
       id,
       kind,
       step,
@@ -57,8 +57,8 @@ export function coverageOf(
       line: place?.line ?? null,
       hits: by.reduce((sum, { hits }) => sum + hits.get(id)!, 0),
       by: by.map(({ name }) => name),
-      ...(why !== undefined && { ignored: why }),
     };
+    return why === undefined ? covered : Object.assign(covered, { ignored: why });
   });
   return { v: 1, kind: "lockstep-coverage", agent: flow.agent, digest, totals: totalsOf(elements), elements };
 }
