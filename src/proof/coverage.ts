@@ -1,8 +1,9 @@
 /** Coverage as a document: every live element once, with its place and what has shown it. */
 import type { Flow, StepId } from "../flow/flow.ts";
 import type { Path } from "../flow/json.ts";
+import { ELEMENT_KINDS, type ElementKind, type Ignored } from "../flow/test-settings.ts";
 import type { Hits } from "./cover.ts";
-import { ELEMENT_KINDS, elementsOf, type ElementKind } from "./elements.ts";
+import { elementsOf } from "./elements.ts";
 
 export type Coverage = {
   readonly v: 1;
@@ -34,8 +35,6 @@ export type ShownBy = { readonly name: string; readonly hits: Hits };
 
 /** Where a part of the flow is written. */
 export type PlaceOf = (part: Path) => { readonly file: string; readonly line: number } | null;
-
-export type Ignored = { readonly id: string; readonly why: string };
 
 export function coverageOf(
   flow: Flow,
