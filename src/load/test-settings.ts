@@ -24,12 +24,13 @@ export function readTestSettings(flow: Flow, files: FileTree): SettingsRead {
   const findings: Finding[] = [];
   const document = testDocument(files, `${folder}/${name}`, findings);
   const settings = document === null ? NO_SETTINGS : settingsIn(flow, document, findings);
-  // A misspelled key would silently ask for nothing.
-  const strict = findings.map((one) => (one.code === "UNKNOWN-KEY" ? { ...one, code: KEY } : one));
-  return { settings, problems: strict.map((finding) => toProblem(finding, null)) };
+  return { settings, problems: findings.map((finding) => toProblem(strictly(finding), null)) };
 }
 
-const KEY = "TEST-KEY";
+/** A misspelled key would silently ask for nothing. */
+function strictly(finding: Finding): Finding {
+  return finding.code === "UNKNOWN-KEY" ? { ...finding, code: "TEST-KEY" } : finding;
+}
 
 function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSettings {
   const report = (code: Code, pointer: string, message: string, fix: string) =>
