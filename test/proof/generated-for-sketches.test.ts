@@ -153,3 +153,43 @@ test("a word that the schema lists and the gate does not know falls back", async
   );
   assert.ok(made.covered.includes("work answers with a word that falls back"));
 });
+
+test("a step that a command performs is answered from the script", async () => {
+  const flow = sketchFlow({
+    measure: { edges: { more: "work", enough: null }, handoff: ["size"] },
+    work: { edges: { next: null } },
+  });
+  const { measure, ...others } = flow.steps;
+  const by: Step["by"] = { kind: "command", command: "measure", args: [], timeoutMs: 1000 };
+  const made = await generated({
+    ...flow,
+    steps: { measure: { ...measure!, by }, ...others },
+  });
+  assert.deepEqual(missing(made), []);
+  for (const id of ["measure more -> work", "measure enough -> end", "work next -> end"])
+    assert.ok(made.covered.includes(id), id);
+});
+
+test("a step that is reached only by the way with the fewest visits is found", async () => {
+  const guard = {
+    on: "straight",
+    checks: [{ check: "clean", edition: sketchPrompt("Clean up.") }],
+    onFailure: "abort",
+    maxFailures: 1,
+    back: { kind: "caller" },
+  } as const;
+  const made = await generated(
+    sketchFlow(
+      {
+        // Both ways to `late` are of two responses or checks, and only one of them leaves a visit for `last`.
+        work: { edges: { detour: "detour", straight: "late" }, guard },
+        detour: { edges: { next: "late" } },
+        late: { edges: { next: "last" } },
+        last: { edges: { next: null } },
+      },
+      { checks: { clean: sketchCheck("clean", "true") }, limits: { visits: 3 } },
+    ),
+  );
+  assert.ok(made.covered.includes("last"));
+  assert.deepEqual(missing(made), []);
+});
