@@ -17,7 +17,7 @@ import { draftsOf } from "../proof/answers.ts";
 import type { Draw } from "../proof/draw.ts";
 import type { Expanded } from "../proof/expand.ts";
 import type { Heard } from "../proof/observe.ts";
-import { replyAs, type AnswerOrder, type Persona } from "../proof/personas.ts";
+import { CANARIES, replyAs, type AnswerOrder, type Persona } from "../proof/personas.ts";
 import type { FuzzedRun } from "../proof/properties.ts";
 import type { Moment } from "../story/story.ts";
 import { createTurns } from "./ground.ts";
@@ -61,9 +61,6 @@ export type Outside = FuzzRecord & {
   readonly look: () => boolean;
 };
 
-/** Secrets that the world around a fuzzed run holds; no entry may. */
-export const CANARIES = ["canary-7f3a91c2d4e8", "canary/with+marks=51b0"] as const;
-
 const MOST_REPLIES = 5000;
 
 export function drawn({ flow, manners }: FuzzGround, persona: Persona, draw: Draw): Outside {
@@ -73,7 +70,7 @@ export function drawn({ flow, manners }: FuzzGround, persona: Persona, draw: Dra
   return {
     ...record,
     reply: (step) => {
-      if (record.script.length >= MOST_REPLIES) throw new Endless();
+      if (record.script.length >= MOST_REPLIES) throw new Error(ENDLESS);
       before =
         step.by.kind === "command" ? performed(step, draw) : replyAs(persona, flow, step, draw, manners, before);
       record.script.push(before);
@@ -153,9 +150,7 @@ export function repeated(
   };
 }
 
-class Endless extends Error {
-  override readonly message = `the run goes on after ${MOST_REPLIES} responses`;
-}
+const ENDLESS = `the run goes on after ${MOST_REPLIES} responses`;
 
 class AskedAgain extends Error {
   constructor(what: string) {
@@ -206,9 +201,9 @@ export async function hostileRun(
       observe: tell,
     });
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    thrown = { kind: error instanceof Endless ? "endless" : "error", message };
+    thrown = { kind: "error", message: error instanceof Error ? error.message : String(error) };
   }
+  if (outside.script.length >= MOST_REPLIES) thrown = { kind: "endless", message: ENDLESS };
   const { script, checks, tools, hooks, sights } = outside;
   return {
     moments,
