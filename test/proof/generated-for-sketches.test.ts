@@ -92,6 +92,12 @@ test("what a step hands on is shown present and absent, wherever its schema leav
       covered: ["present"],
       missing: [],
     },
+    // Left out as a whole.
+    {
+      schema: schemaWith({ found: { ...found, required: ["items"] } }),
+      covered: ["present", "absent"],
+      missing: [],
+    },
     // What is said of `found` elsewhere leaves no room for members.
     {
       schema: schemaWith({ found: { type: "string", enum: ["yes", "no"] } }),
@@ -147,11 +153,23 @@ test("a failed check leads back only to steps that a run can come to", async () 
   assert.deepEqual(missing(made), []);
 });
 
-test("a word that the schema lists and the gate does not know falls back", async () => {
-  const made = await generated(
-    flowWith({}, { schema: actionSchema(["next", "escalate"]), fallback: "next" }),
-  );
-  assert.ok(made.covered.includes("work answers with a word that falls back"));
+test("an answer without a label of the step falls back, wherever its schema takes one", async () => {
+  const required = actionSchema(["next"]);
+  const { required: _names, ...optional } = required;
+  const cases: readonly { readonly schema: JsonSchema; readonly can: boolean }[] = [
+    { schema: actionSchema(["next", "escalate"]), can: true },
+    { schema: optional, can: true },
+    { schema: required, can: false },
+  ];
+  for (const { schema, can } of cases) {
+    const made = await generated(flowWith({}, { schema, fallback: "next" }));
+    const id = "work answers with a word that falls back";
+    assert.equal(made.covered.includes(id), can, JSON.stringify(schema));
+    assert.deepEqual(
+      made.missing.map(({ element, isProved }) => [element.id, isProved]),
+      can ? [] : [[id, true]],
+    );
+  }
 });
 
 test("a step that a command performs is answered from the script", async () => {
