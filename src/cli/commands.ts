@@ -438,12 +438,52 @@ const DECLARED = {
   test: {
     summary: "run the tests of agents: .agent/NAME/tests/*.yaml",
     words: [{ ...AGENT, optional: true, repeats: true }],
-    flags: [{ name: "test", short: "t", takes: "PATTERN", help: "only tests whose names match" }],
+    flags: [
+      { name: "test", short: "t", takes: "PATTERN", help: "only tests whose names match" },
+      { name: "coverage", help: "show what the tests cover of the flow, and what they do not" },
+      {
+        name: "coverage-file",
+        takes: "FILE",
+        is: "path",
+        offers: "file",
+        repeats: true,
+        help: "write the coverage to FILE: .html, .json, or .info (lcov)",
+      },
+      { name: "generate", help: "make tests for everything that no test covers" },
+      { name: "covers", takes: "ID", help: "with --generate: only for elements whose names begin with ID" },
+      { name: "write", help: "with --generate: write the tests to .agent/NAME/tests/generated.yaml" },
+    ],
     details: [
       "Tests run in memory: no model is asked, no command is run, nothing is written, and no trust is needed.",
       "The exit code is 7 if a test failed, and 2 if a test file is wrong.",
+      "tests/settings.yaml sets the least coverage; with --coverage the exit code is 7 if it is missed.",
+      "--generate prints tests, or adds them with --write. It replaces only tests that say `generated: true`.",
     ],
-    examples: ["lockstep test", "lockstep test iterator -t closing"],
+    examples: [
+      "lockstep test",
+      "lockstep test iterator -t closing",
+      "lockstep test iterator --coverage --coverage-file coverage.html",
+      "lockstep test iterator --generate --write",
+    ],
+  },
+  coverage: {
+    summary: "compare what tests and recorded runs have shown of an agent's flow",
+    words: [AGENT],
+    flags: [
+      { name: "tests", help: "only the tests" },
+      { name: "runs", help: "only the recorded runs" },
+      { name: "since", takes: "TIME", is: "duration", help: "only runs of the last 30m, 24h or 30d" },
+      { ...OUT, help: "with --tests or --runs: write it to FILE, as .html, .json or .info (lcov)" },
+    ],
+    details: [
+      "Tests run in memory; recorded runs are only read. No model is asked and no command is run.",
+      "What runs have shown and tests have not is the list of tests to write first.",
+    ],
+    examples: [
+      "lockstep coverage iterator",
+      "lockstep coverage iterator --runs --since 30d",
+      "lockstep coverage iterator --runs --out coverage.html",
+    ],
   },
   graph: {
     summary: "draw the flow of an agent and mark the findings of check",
@@ -457,8 +497,18 @@ const DECLARED = {
         help: "text, mermaid, dot, svg or json (default: from the name of --out, or text)",
       },
       { ...OUT, help: "write the drawing to FILE" },
+      {
+        name: "coverage",
+        takes: "WHAT",
+        offers: ["tests", "runs"],
+        help: "draw coverage: of tests, of recorded runs, or of a coverage FILE.json",
+      },
     ],
-    examples: ["lockstep graph iterator", "lockstep graph iterator --out flow.svg"],
+    examples: [
+      "lockstep graph iterator",
+      "lockstep graph iterator --out flow.svg",
+      "lockstep graph iterator --coverage tests",
+    ],
     document: "findings",
   },
   explain: {
@@ -835,6 +885,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   continue: async () => (await import("./commands/steer.ts")).goOn,
   check: async () => (await import("./commands/check.ts")).checkAgents,
   test: async () => (await import("./commands/test.ts")).testAgents,
+  coverage: async () => (await import("./commands/coverage.ts")).showCoverage,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,
   explain: async () => (await import("./commands/explain.ts")).explain,
   probe: async () => (await import("./commands/probe.ts")).probeAgent,
