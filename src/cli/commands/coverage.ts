@@ -55,7 +55,7 @@ function textOf(
 
 function aboutRuns({ runs, earlier, damaged }: MeasuredRuns): string {
   return [
-    `${count(runs, "recorded run")}`,
+    count(runs, "recorded run"),
     ...(earlier === 0 ? [] : [`${earlier} of an earlier version of the flow`]),
     ...(damaged === 0 ? [] : [`${damaged} damaged: only what can be read counts`]),
   ].join(", ");

@@ -32,8 +32,8 @@ export function coverageText(
 /** Tests and recorded runs side by side. */
 export function comparisonText(tests: Coverage, runs: Coverage, paint: Paint): readonly string[] {
   const kinds = ELEMENT_KINDS.filter((kind) => tests.totals[kind].of > 0);
-  const cells = (kind: ElementKind) => [...share(tests.totals[kind]), ...share(runs.totals[kind])];
-  const rows = [["", "tests", "", "runs", ""], ...kinds.map((kind) => [kind, ...cells(kind)])];
+  const cells = (kind: ElementKind) => [kind, ...share(tests.totals[kind]), ...share(runs.totals[kind])];
+  const rows = [["", "tests", "", "runs", ""], ...kinds.map(cells)];
   const { onlyRuns, onlyTests, neither } = compared(tests, runs);
   return [
     paint("bold", `Coverage of ${shownInLine(tests.agent)}`),
