@@ -46,6 +46,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
       "journal",
       "story",
       "tell",
+      "proof",
     ],
   },
   cli: { about: "The command.", imports: ["flow", "load", "story", "tell", "proof", "run", "testing"] },
