@@ -544,7 +544,6 @@ function expectedOf(reading: Reading, { expect }: Pick<TestSource, "expect">, po
 
 // The reader of evaluation tasks has these in common with tests.
 export {
-  documentOf as testDocument,
   groundOf as testGround,
   expectedOf as testExpected,
   isParameter as isTestParameter,
