@@ -106,7 +106,8 @@ function createTurns(order: readonly StepId[]): Turns {
       for (const wake of woken) wake();
     },
     of: async (step, signal) => {
-      while (first !== undefined && first !== step && !signal.aborted)
+      const isOthers = () => first !== undefined && first !== step && !signal.aborted;
+      while (isOthers())
         await new Promise<void>((wake) => {
           waiting.push(wake);
           signal.addEventListener("abort", () => wake(), { once: true });
