@@ -165,7 +165,12 @@ function testOf(reading: Reading, file: TestFileSource, source: TestSource, poin
     script: scriptOf(reading, source, pointer),
     ...(until !== undefined && { until }),
     around: aroundOf(reading, file, source, pointer),
-    ground: groundOf(reading, source.project ?? file.project, source.git ?? file.git),
+    ground: groundOf(
+      reading,
+      source.project ?? file.project,
+      source.git ?? file.git,
+      source.project === undefined ? "/project" : `${pointer}/project`,
+    ),
     expect: expectedOf(reading, source, pointer),
     only: source.only,
     ...(source.skip !== undefined && { skip: source.skip }),
@@ -501,9 +506,22 @@ function besides(file: string, path: string): string {
   return parts.join("/");
 }
 
-function groundOf({ document }: Reading, project: string | undefined, git: Json | undefined): TestGround {
+function groundOf(
+  reading: Reading,
+  project: string | undefined,
+  git: Json | undefined,
+  pointer: string,
+): TestGround {
   if (project === undefined) return { kind: "memory" };
-  const folder = besides(document.file, project);
+  const folder = besides(reading.document.file, project);
+  if (reading.files.list(folder) === null)
+    report(
+      reading,
+      "TEST-FIXTURE",
+      pointer,
+      `The folder ${project} does not exist in the project.`,
+      "Name a folder relative to the test file.",
+    );
   if (git === undefined || git === false || git === null) return { kind: "project", folder, git: false };
   const { commits, branch, dirty } = isObject(git) ? git : {};
   return {
@@ -535,5 +553,16 @@ function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): 
         `Use one of: ${EXPECT_KEYS.join(", ")}.`,
       );
   }
+  const { snapshot } = expect;
+  const parts = ["prompts", "path", "result"];
+  for (const part of listOf(snapshot))
+    if (!parts.some((name) => name === part))
+      report(
+        reading,
+        "TEST-KEY",
+        `${pointer}/expect/snapshot`,
+        `${showValue(part)} is not a part of a snapshot.`,
+        `Use one or more of: ${parts.join(", ")}.`,
+      );
   return { lines, values: expect };
 }

@@ -6,6 +6,7 @@ import type { Json } from "../flow/json.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { unmetIn, type Unmet } from "../proof/expect.ts";
 import { observe, type Outcomes } from "../proof/observe.ts";
+import { snapshotParts, snapshotText } from "../proof/snapshot.ts";
 import { runInMemory, type Ran } from "./ground.ts";
 
 export type TestResult = {
@@ -15,21 +16,54 @@ export type TestResult = {
   /** null: the test was not run. */
   readonly ran: Ran | null;
   readonly outcomes: Outcomes | null;
+  /** Why it was left out. */
+  readonly why?: string;
 };
 
-/** In memory. Parameters that the test does not give are made up, so that it can be about one thing. */
-export async function runTest(flow: Prepared, written: FlowTest): Promise<TestResult> {
-  if (written.skip !== undefined)
-    return { test: written, status: "skipped", unmet: [], ran: null, outcomes: null };
+/** What there is for tests besides memory. */
+export type Grounds = {
+  /** Runs tests on copies of their projects; absent: such tests are left out. */
+  readonly project?: (flow: Prepared, test: FlowTest) => Promise<Ran>;
+  /** Absent: snapshots are not looked at. */
+  readonly compare?: (test: FlowTest, text: string) => Unmet | null;
+};
+
+/** Why a test is left out where there is no ground for it. */
+export const NEEDS_PROJECT = "it needs a copy of a project";
+
+/** Parameters that the test does not give are made up, so that it can be about one thing. */
+export async function runTest(flow: Prepared, written: FlowTest, grounds: Grounds = {}): Promise<TestResult> {
+  const isProject = written.ground.kind === "project";
+  const why = written.skip ?? (isProject && grounds.project === undefined ? NEEDS_PROJECT : undefined);
+  if (why !== undefined)
+    return { test: written, status: "skipped", unmet: [], ran: null, outcomes: null, why };
   const input = written.input === "" ? inputFor(flow) : written.input;
   const test: FlowTest = { ...written, params: argumentsFor(flow, written.params), input };
-  const ran = await runInMemory(flow, test);
-  const outcomes = observe(flow, ran.entries, ran);
+  const ran = isProject ? await grounds.project!(flow, test) : await runInMemory(flow, test);
+  const { moments, path, observed } = observe(flow, ran.entries, ran);
+  const outcomes: Outcomes = { moments, path, observed: { ...observed, ...ran.left } };
   const unmet =
     ran.fault === undefined
-      ? [...unmetIn(expectedOf(test), outcomes.observed, ran.heard), ...leftOver(test, ran, outcomes)]
+      ? [
+          ...unmetIn(expectedOf(test), outcomes.observed, ran.heard),
+          ...leftOver(test, ran, outcomes),
+          ...changed(written, ran, outcomes, grounds),
+        ]
       : [faulty(ran.fault)];
   return { test: written, status: unmet.length === 0 ? "passed" : "failed", unmet, ran, outcomes };
+}
+
+function changed(
+  test: FlowTest,
+  { heard, volatile }: Ran,
+  outcomes: Outcomes,
+  { compare }: Grounds,
+): readonly Unmet[] {
+  const { snapshot } = test.expect.values;
+  const parts = snapshot === undefined ? null : snapshotParts(snapshot);
+  if (compare === undefined || parts === null) return [];
+  const found = compare(test, snapshotText(test, parts, heard, outcomes, volatile));
+  return found === null ? [] : [found];
 }
 
 /** A test that ends before the run does expects no outcome. */
