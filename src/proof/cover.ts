@@ -13,8 +13,12 @@ import { called, targetName, WHOLE_FLOW } from "./elements.ts";
 export type Hits = Map<string, number>;
 
 export function cover(flow: Prepared, entries: Iterable<Entry>, adopted?: PreparedFlows): Hits {
+  return hitsIn(story(flow, entries, adopted));
+}
+
+export function hitsIn(moments: Iterable<Moment>): Hits {
   const hits: Hits = new Map();
-  for (const moment of story(flow, entries, adopted)) addHits(hits, moment);
+  for (const moment of moments) addHits(hits, moment);
   return hits;
 }
 

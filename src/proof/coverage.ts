@@ -1,8 +1,9 @@
 /** Coverage as a document: every live element once, with its place and what has shown it. */
 import type { Flow, StepId } from "../flow/flow.ts";
 import type { Path } from "../flow/json.ts";
+import { ELEMENT_KINDS, type ElementKind, type Ignored } from "../flow/test-settings.ts";
 import type { Hits } from "./cover.ts";
-import { ELEMENT_KINDS, elementsOf, type ElementKind } from "./elements.ts";
+import { elementsOf } from "./elements.ts";
 
 export type Coverage = {
   readonly v: 1;
@@ -35,8 +36,6 @@ export type ShownBy = { readonly name: string; readonly hits: Hits };
 /** Where a part of the flow is written. */
 export type PlaceOf = (part: Path) => { readonly file: string; readonly line: number } | null;
 
-export type Ignored = { readonly id: string; readonly why: string };
-
 export function coverageOf(
   flow: Flow,
   digest: string,
@@ -49,7 +48,7 @@ export function coverageOf(
     const by = shown.filter(({ hits }) => hits.has(id));
     const place = nearest(part, placeOf);
     const why = reasons.get(id);
-    return {
+    const covered: Covered = {
       id,
       kind,
       step,
@@ -57,8 +56,8 @@ export function coverageOf(
       line: place?.line ?? null,
       hits: by.reduce((sum, { hits }) => sum + hits.get(id)!, 0),
       by: by.map(({ name }) => name),
-      ...(why !== undefined && { ignored: why }),
     };
+    return why === undefined ? covered : Object.assign(covered, { ignored: why });
   });
   return { v: 1, kind: "lockstep-coverage", agent: flow.agent, digest, totals: totalsOf(elements), elements };
 }

@@ -6,6 +6,7 @@ import { backTargets, branchesOf } from "../flow/branches.ts";
 import type { Flow, Guard, Label, Move, Step, StepId, StopRule } from "../flow/flow.ts";
 import { own, type Path } from "../flow/json.ts";
 import { fewestVisits, partsOf } from "../flow/rules.ts";
+import type { ElementKind } from "../flow/test-settings.ts";
 import { budgetOf } from "../tell/budget.ts";
 import { outlineOf } from "../tell/outline.ts";
 import { canLack } from "./answers.ts";
@@ -17,21 +18,6 @@ export type Element = {
   /** The part of the flow that it belongs to, as `origin` takes it. */
   readonly part: Path;
 };
-
-/** In the order in which reports name them. */
-export const ELEMENT_KINDS = [
-  "steps",
-  "transitions",
-  "branches",
-  "checks",
-  "editions",
-  "answers",
-  "limits",
-  "boundaries",
-  "data",
-] as const;
-
-export type ElementKind = (typeof ELEMENT_KINDS)[number];
 
 /** What each element is called; a fold over a run uses the same names. */
 export const called = {

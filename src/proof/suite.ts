@@ -12,7 +12,7 @@ import type { Json, JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
 import type { Happening } from "./choices.ts";
 import { inputFor } from "./arguments.ts";
-import { shownIn } from "./cover.ts";
+import { hitsIn } from "./cover.ts";
 import { walk, type Searched, type Course } from "./search.ts";
 
 export type Drafts = {
@@ -35,9 +35,7 @@ export function suiteOf(
   for (const way of ways.toSorted((a, b) => b.length - a.length)) {
     const moments = walk(flow, args, way);
     if (moments === null) continue;
-    const covers = [...new Set(moments.flatMap((moment) => [...shownIn(moment)]))].filter((id) =>
-      open.delete(id),
-    );
+    const covers = [...hitsIn(moments).keys()].filter((id) => open.delete(id));
     if (covers.length > 0) tests.push(testOf(flow, args, way, moments, covers));
   }
   return { tests: tests.toReversed(), missing };

@@ -2,7 +2,6 @@
 import { prepare, type Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
 import type { Flow } from "../flow/flow.ts";
-import type { Json } from "../flow/json.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { unmetIn, type Unmet } from "../proof/expect.ts";
 import { observe, type Outcomes } from "../proof/observe.ts";
@@ -78,7 +77,7 @@ function faulty({ line, why }: NonNullable<Ran["fault"]>): Unmet {
 
 /** A script that the run did not follow is said as such: it explains everything else. */
 function leftOver(test: FlowTest, { warnings }: Ran, { observed }: Outcomes): readonly Unmet[] {
-  const code = observed.code as Json | undefined;
+  const code = observed.code;
   const isExpected =
     Object.hasOwn(test.expect.values, "code") || Object.hasOwn(test.expect.values, "warnings");
   if (isExpected) return [];
