@@ -1,5 +1,5 @@
 /** What is on the stand-in of GitHub: one repository, its issues and pull requests, and the projects of its owner. */
-import type { Json, JsonObject } from "../../src/flow/json.ts";
+import type { Json, JsonObject } from "../../flow/json.ts";
 
 export type StoredComment = { id: number; author: string; body: string; createdAt: string };
 

@@ -1,6 +1,6 @@
 /** What the stand-in of GitHub answers, and what a request changes on it. */
-import { ITEMS, ITEMS_OF_ISSUE, PROJECT, PROJECTS } from "../../src/effects/github/github-projects.ts";
-import { isObject, type Json, type JsonObject } from "../../src/flow/json.ts";
+import { ITEMS, ITEMS_OF_ISSUE, PROJECT, PROJECTS } from "../../effects/github/github-projects.ts";
+import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Asked } from "./stand-in.ts";
 import {
   commentJson,
