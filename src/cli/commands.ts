@@ -240,7 +240,15 @@ export const PARTS = [
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
 /** The files of schemas/, each without its ending. */
-export const SCHEMA_KINDS = ["agent", "steps_registry", "machine", "stage", "script", "config"] as const;
+export const SCHEMA_KINDS = [
+  "agent",
+  "steps_registry",
+  "machine",
+  "stage",
+  "script",
+  "tests",
+  "config",
+] as const;
 const OUT = {
   name: "out",
   short: "o",
@@ -253,6 +261,9 @@ const OUT = {
 const AGENT = { name: "NAME", is: "agent" } as const satisfies Word;
 const RUN = { name: "RUN", is: "run" } as const satisfies Word;
 const RUN_IDS = "RUN is a run id, a unique prefix of one, @last or @failed.";
+const RUN_OR_FILE = { name: "RUN|FILE", is: "run" } as const satisfies Word;
+const FILE_TOO =
+  "A name that ends in .json is a file written by `lockstep export` or kept by `lockstep test`.";
 
 /** What the parser, the help and the shell completions are made from. */
 const DECLARED = {
@@ -437,13 +448,50 @@ const DECLARED = {
   },
   test: {
     summary: "run the tests of agents: .agent/NAME/tests/*.yaml",
-    words: [{ ...AGENT, optional: true, repeats: true }],
-    flags: [{ name: "test", short: "t", takes: "PATTERN", help: "only tests whose names match" }],
-    details: [
-      "Tests run in memory: no model is asked, no command is run, nothing is written, and no trust is needed.",
-      "The exit code is 7 if a test failed, and 2 if a test file is wrong.",
+    words: [{ name: "NAME|FILE", optional: true, repeats: true, is: "agent" }],
+    flags: [
+      {
+        name: "test",
+        short: "t",
+        takes: "PATTERN",
+        help: "only tests whose names match this regular expression",
+      },
+      { name: "last-failed", help: "only tests that failed when they were last run" },
+      { name: "bail", takes: "N", is: "count", help: "stop after N failures" },
+      { name: "shard", takes: "I/N", help: "only the I-th of N parts of the tests" },
+      { name: "list", help: "list the tests instead of running them" },
+      { name: "cut", help: "run each test again from every prefix of its journal: the end must be the same" },
+      { name: "update", help: "rewrite the snapshots that differ, and remove those without a test" },
+      { name: "memory", help: "leave out tests on copies of a project, which run commands and need trust" },
+      {
+        name: "jobs",
+        takes: "N",
+        is: "count",
+        help: "run N tests on copies of a project at once (default 2)",
+      },
+      TRUST,
+      SANDBOX,
+      { name: "watch", help: "test again whenever a file of the agents changes, until Ctrl-C" },
+      {
+        name: "reporter",
+        takes: "NAME[=FILE]",
+        offers: ["pretty", "tap", "junit", "json", "github"],
+        repeats: true,
+        help: "pretty, tap, junit, json or github; on stdout, or in FILE",
+      },
     ],
-    examples: ["lockstep test", "lockstep test iterator -t closing"],
+    details: [
+      "No model is called. Tests run in memory: no command runs, and no trust is needed. FILE names test files; patterns work.",
+      "A test with `project: FOLDER` runs on a copy of that folder, with real tools and checks: it needs trust, as a run does.",
+      "The run of a failed test is kept in .lockstep/tests; `why`, `show`, `logs` and `replay` read it.",
+      "The exit code is 7 if a test failed, and 2 if a test file is wrong or there are no tests.",
+    ],
+    examples: [
+      "lockstep test",
+      "lockstep test iterator -t closing",
+      "lockstep test --last-failed --bail 1",
+      "lockstep test --reporter pretty --reporter junit=report.xml",
+    ],
   },
   graph: {
     summary: "draw the flow of an agent and mark the findings of check",
@@ -529,14 +577,14 @@ const DECLARED = {
   },
   show: {
     summary: "show how a run went",
-    words: [RUN],
+    words: [RUN_OR_FILE],
     flags: [
       { ...EVENTS, help: "print its journal as JSON lines" },
       { name: "audit", help: "print the history of its stages: phases, outcomes, grants, transitions" },
       { name: "result", help: "print only the result of the run; exit 1 if there is none" },
       { name: "follow", short: "f", help: "follow the run in another process until it ends" },
     ],
-    details: [RUN_IDS, "The exit code is 0 even if the run failed."],
+    details: [RUN_IDS, FILE_TOO, "The exit code is 0 even if the run failed."],
     examples: [
       "lockstep show @last",
       "lockstep show @last --result",
@@ -558,7 +606,7 @@ const DECLARED = {
   },
   logs: {
     summary: "print the log of a run, or its whole conversation",
-    words: [RUN],
+    words: [RUN_OR_FILE],
     flags: [
       { name: "follow", short: "f", help: "keep printing until the run ends" },
       {
@@ -572,6 +620,7 @@ const DECLARED = {
     ],
     details: [
       RUN_IDS,
+      FILE_TOO,
       "The log comes from the journal, so every run has one, even if no log file was written.",
       "With --json each line is one JSON object. --verbose means --level debug without truncation.",
     ],
@@ -583,13 +632,14 @@ const DECLARED = {
   },
   why: {
     summary: "explain why a visit of a run took its path",
-    words: [RUN, { name: "STEP[@VISIT]", optional: true, is: "step" }],
+    words: [RUN_OR_FILE, { name: "STEP[@VISIT]", optional: true, is: "step" }],
     flags: [
       { name: "all", help: "explain every visit of the run" },
       { name: "full", help: "do not truncate anything, and show the schemas" },
     ],
     details: [
       RUN_IDS,
+      FILE_TOO,
       "Without STEP: the last decision, or the visit in which the run ended. Without VISIT: the last visit of the step.",
       "The explanation comes from the journal and the flow recorded in it, not from the current files.",
     ],
@@ -618,7 +668,7 @@ const DECLARED = {
     flags: [{ name: "all", help: "every recorded run" }],
     details: [
       RUN_IDS,
-      "A name that ends in .json is a file written by `lockstep export`.",
+      FILE_TOO,
       "No model is called and no command runs. The exit code is 1 if a decision differs.",
     ],
     examples: [

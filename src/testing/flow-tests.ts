@@ -15,8 +15,6 @@ export type TestResult = {
   /** null: the test was not run. */
   readonly ran: Ran | null;
   readonly outcomes: Outcomes | null;
-  /** Why it was left out. */
-  readonly why?: string;
 };
 
 /** What there is for tests besides memory. */
@@ -28,27 +26,27 @@ export type Grounds = {
 };
 
 /** Why a test is left out where there is no ground for it. */
-export const NEEDS_PROJECT = "it needs a copy of a project";
+const NEEDS_PROJECT = "it needs a copy of a project";
 
 /** Parameters that the test does not give are made up, so that it can be about one thing. */
 export async function runTest(flow: Prepared, written: FlowTest, grounds: Grounds = {}): Promise<TestResult> {
   const isProject = written.ground.kind === "project";
   const why = written.skip ?? (isProject && grounds.project === undefined ? NEEDS_PROJECT : undefined);
   if (why !== undefined)
-    return { test: written, status: "skipped", unmet: [], ran: null, outcomes: null, why };
-  const input = written.input === "" ? inputFor(flow) : written.input;
-  const test: FlowTest = { ...written, params: argumentsFor(flow, written.params), input };
+    return { test: { ...written, skip: why }, status: "skipped", unmet: [], ran: null, outcomes: null };
+  const test = testAsRun(flow, written);
   const ran = isProject ? await grounds.project!(flow, test) : await runInMemory(flow, test);
   const { moments, path, observed } = observe(flow, ran.entries, ran);
   const outcomes: Outcomes = { moments, path, observed: { ...observed, ...ran.left } };
   const unmet =
     ran.fault === undefined
       ? [
-          ...unmetIn(expectedOf(test), outcomes.observed, ran.heard),
+          ...unmetIn(expectedOf(test), outcomes.observed, ran.heard, test.line),
           ...leftOver(test, ran, outcomes),
-          ...changed(written, ran, outcomes, grounds),
         ]
       : [faulty(ran.fault)];
+  // A snapshot of a run that is wrong is not worth keeping.
+  if (unmet.length === 0) unmet.push(...changed(written, ran, outcomes, grounds));
   return { test: written, status: unmet.length === 0 ? "passed" : "failed", unmet, ran, outcomes };
 }
 
@@ -63,6 +61,12 @@ function changed(
   if (compare === undefined || parts === null) return [];
   const found = compare(test, snapshotText(test, parts, heard, outcomes, volatile));
   return found === null ? [] : [found];
+}
+
+/** The test as it is run, with every value that the flow asks for. */
+export function testAsRun(flow: Prepared, written: FlowTest): FlowTest {
+  const input = written.input === "" ? inputFor(flow) : written.input;
+  return { ...written, params: argumentsFor(flow, written.params), input };
 }
 
 /** A test that ends before the run does expects no outcome. */

@@ -140,13 +140,20 @@ async function describeGit(git: Git, folder: string): Promise<JsonObject> {
 
 type Contents = ReadonlyMap<string, string>;
 
-/** A digest of each file that belongs to the project. */
+/** A digest of each file that belongs to the project. Folders that git is told to ignore as a whole, such as logs, do not. */
 function contentsOf(folder: string): Contents {
   const found = new Map<string, string>();
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const ignored = entries.flatMap(({ name, parentPath }) =>
+    name === ".gitignore" && readFileSync(join(parentPath, name), "utf8").trim() === "*"
+      ? [`${parentPath}/`]
+      : [],
+  );
+  for (const entry of entries) {
     const path = join(entry.parentPath, entry.name);
     const name = relative(folder, path);
     if (OWN.includes(name.split("/")[0]!) || entry.isDirectory()) continue;
+    if (ignored.some((place) => path.startsWith(place))) continue;
     const text = entry.isFile() ? readFileSync(path) : entry.isSymbolicLink() ? readlinkSync(path) : "";
     found.set(name, createHash("sha256").update(text).digest("hex"));
   }

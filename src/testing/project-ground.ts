@@ -1,4 +1,5 @@
 /** Runs a test on a copy of its project: real tools and checks in the sandbox, GitHub as a stand-in, the model a script. */
+import { dirname } from "node:path";
 import { createScripted } from "../backends/scripted/scripted.ts";
 import { RunnerError, type Backend } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
@@ -106,6 +107,7 @@ async function runOn(
     const left = await leftBehind(copy, test, github);
     const volatile = [
       [copy.folder, "folder"],
+      [dirname(copy.folder), "temporary"],
       [run, "run"],
     ] as const;
     return { entries, heard, waits, warnings, left, volatile };

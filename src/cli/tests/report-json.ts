@@ -1,0 +1,28 @@
+/** The results of tests as one document. */
+import { failuresIn, type TestReport } from "./tested.ts";
+
+export function testsDocument(report: TestReport) {
+  const { tested, notRun, stopped, remarks } = report;
+  return {
+    v: 1,
+    kind: "lockstep-tests",
+    ok: failuresIn(report).length === 0 && stopped !== "interrupted",
+    passed: tested.filter(({ status }) => status === "passed").length,
+    failed: failuresIn(report).length,
+    skipped: tested.filter(({ status }) => status === "skipped").length,
+    notRun,
+    stopped,
+    remarks,
+    tests: tested.map(({ agent, test: { name, file, line, skip }, status, unmet, because, look }) => ({
+      agent,
+      name,
+      file,
+      line,
+      status,
+      ...(skip !== undefined && { skip }),
+      unmet: unmet.map((one) => ({ ...one, got: one.got ?? null })),
+      because,
+      look,
+    })),
+  };
+}
