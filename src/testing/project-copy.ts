@@ -33,7 +33,7 @@ export type ProjectCopy = Disposable & {
 
 type Fixture = Extract<TestGround, { kind: "project" }>;
 
-/** `agents`: the project whose `.agent` is tested; one in the folder itself is left out. */
+/** With the `.agent` of the project that is tested; one in the folder itself is left out. */
 export async function copyProject(
   root: string,
   { folder: fixture, git: wanted }: Fixture,
@@ -45,7 +45,7 @@ export async function copyProject(
     const folder = join(place, "project");
     const home = join(place, "home");
     mkdirSync(home);
-    copyFolder(join(root, fixture), folder, (name) => !OWN.includes(name));
+    copyFolder(join(root, fixture), folder, (name) => !OWN.has(name));
     copyFolder(join(root, ".agent"), join(folder, ".agent"), () => true);
     for (const agent of readdirSync(join(folder, ".agent")))
       rmSync(join(folder, ".agent", agent, "tests"), { recursive: true, force: true });
@@ -73,7 +73,7 @@ export async function copyProject(
 }
 
 /** Of a project, and not of what is tested with it. */
-const OWN = [".agent", ".lockstep", ".git"];
+const OWN = new Set([".agent", ".lockstep", ".git"]);
 
 const GIT_CONFIG = `[user]
   name = Lockstep Test
@@ -152,7 +152,7 @@ function contentsOf(folder: string): Contents {
   for (const entry of entries) {
     const path = join(entry.parentPath, entry.name);
     const name = relative(folder, path);
-    if (OWN.includes(name.split("/")[0]!) || entry.isDirectory()) continue;
+    if (OWN.has(name.split("/")[0]!) || entry.isDirectory()) continue;
     if (ignored.some((place) => path.startsWith(place))) continue;
     const text = entry.isFile() ? readFileSync(path) : entry.isSymbolicLink() ? readlinkSync(path) : "";
     found.set(name, createHash("sha256").update(text).digest("hex"));
@@ -170,7 +170,7 @@ function differing(before: Contents, after: Contents): readonly string[] {
 const PREFIX = `lockstep-test-${createHash("sha256").update(hostname()).digest("hex").slice(0, 8)}-`;
 
 /** Removes copies of processes of this machine and user that are no more. */
-export function removeLeftovers(): void {
+export function removeLeftCopies(): void {
   const folder = tmpdir();
   for (const name of readdirSync(folder)) {
     const [, pid] = /^(\d+)-/.exec(name.startsWith(PREFIX) ? name.slice(PREFIX.length) : "") ?? [];

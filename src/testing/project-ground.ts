@@ -15,10 +15,10 @@ import { termsForCopies, type CopyTerms } from "../run/trust/trusted-copy.ts";
 import { createFiles } from "../run/world/files.ts";
 import { findProject } from "../run/world/project.ts";
 import { githubAfter, githubOf } from "./github/in-tests.ts";
-import type { StandIn } from "./github/stand-in.ts";
+import type { GithubStandIn } from "./github/stand-in.ts";
 import type { Grounds } from "./flow-tests.ts";
 import { heardIn, type Ran } from "./ground.ts";
-import { copyProject, removeLeftovers, type ProjectCopy } from "./project-copy.ts";
+import { copyProject, removeLeftCopies, type ProjectCopy } from "./project-copy.ts";
 import { projectClock } from "./test-clock.ts";
 
 export type ProjectOptions = Pick<
@@ -40,7 +40,7 @@ export async function openProjectGround(
   const terms = new Map<boolean, CopyTerms>();
   for (const granting of new Set(needed.map(isGranting)))
     if (flow !== null) terms.set(granting, await termsForCopies(flow, project, granting, options));
-  if (needed.length > 0) removeLeftovers();
+  if (needed.length > 0) removeLeftCopies();
   return async (prepared, test) => {
     const held = terms.get(isGranting(test));
     if (held === undefined || test.ground.kind !== "project")
@@ -139,7 +139,7 @@ function answering({ around: { answers } }: FlowTest): Pick<DriveOptions, "ask">
 async function leftBehind(
   copy: ProjectCopy,
   { expect: { values } }: FlowTest,
-  github: StandIn | null,
+  github: GithubStandIn | null,
 ): Promise<Observed> {
   const git = values.git === undefined ? null : await copy.git();
   return {

@@ -4,17 +4,22 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/flow/json.ts";
-import type { Answer } from "../../src/testing/github/answers.ts";
-import { serveGithub, type Asked, type StandIn } from "../../src/testing/github/stand-in.ts";
+import type { ServedAnswer } from "../../src/testing/github/answers.ts";
+import { serveGithub, type Asked, type GithubStandIn } from "../../src/testing/github/stand-in.ts";
 import { complete, misfit, operationOf } from "./described.ts";
 
-export type { Asked, Fault, StandIn, When } from "../../src/testing/github/stand-in.ts";
+export type {
+  Asked,
+  ServedFault as Fault,
+  GithubStandIn as StandIn,
+  When,
+} from "../../src/testing/github/stand-in.ts";
 
 /** `close` fails if anything did not fit GitHub's description. */
-export async function openStandIn(owner = "octo", repo = "demo", token?: string): Promise<StandIn> {
+export async function openStandIn(owner = "octo", repo = "demo", token?: string): Promise<GithubStandIn> {
   const violations: string[] = [];
 
-  function hold(asked: Asked, { status, data }: Answer): Json {
+  function hold(asked: Asked, { status, data }: ServedAnswer): Json {
     const known = operationOf(asked.method, asked.path);
     if (asked.path === "/graphql" || status === 401) return data;
     const blame = (what: string) => violations.push(`${asked.method} ${asked.path}: ${what}`);

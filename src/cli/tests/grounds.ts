@@ -46,7 +46,7 @@ export async function groundsFor(
         ).openProjectGround({ agent: agent.agent, flow: agent.flow, project }, mine, {
           env: host.env,
           signal,
-          notify: (text) => void screen.tell(text),
+          notify: (text) => screen.tell(text),
           trust: defined({
             digest: flags.trust,
             confirm: screen.isAnswering ? askForTrust(call, signal) : undefined,

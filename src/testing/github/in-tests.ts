@@ -1,10 +1,10 @@
 /** GitHub in a test: what `github:` puts there, which requests fail, and what is there afterwards. */
 import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
-import { serveGithub, type Fault, type StandIn, type When } from "./stand-in.ts";
+import { serveGithub, type ServedFault, type GithubStandIn, type When } from "./stand-in.ts";
 import type { StoredIssue, World } from "./world.ts";
 
 /** `{ repo, issue, issues, branches, faults }`. */
-export async function githubOf(given: JsonObject): Promise<StandIn> {
+export async function githubOf(given: JsonObject): Promise<GithubStandIn> {
   const [owner = "octo", repo = "demo"] = typeof given.repo === "string" ? given.repo.split("/") : [];
   const stand = await serveGithub({ owner, repo });
   for (const issue of [...listIn(given.issues), ...listIn(given.issue)]) addIssue(stand.world, issue);
@@ -51,7 +51,7 @@ function addIssue(world: World, given: Json): void {
  * `{ on: "POST /issues/12/labels", nth, times, status }`: the path holds these letters. `lost: answer`: the request has its
  * effect and the answer does not arrive; `lost: request`: it never arrives.
  */
-function addFault(stand: StandIn, { on, nth, times, status, lost }: JsonObject): void {
+function addFault(stand: GithubStandIn, { on, nth, times, status, lost }: JsonObject): void {
   const [first = "", ...rest] = typeof on === "string" ? on.trim().split(/\s+/) : [];
   const isMethod = /^[A-Z]+$/.test(first);
   const path = (isMethod ? rest : [first, ...rest]).join(" ");
@@ -61,7 +61,7 @@ function addFault(stand: StandIn, { on, nth, times, status, lost }: JsonObject):
     ...(typeof nth === "number" && { nth }),
     times: typeof times === "number" ? times : 1,
   };
-  const fault: Fault =
+  const fault: ServedFault =
     lost === "answer"
       ? { kind: "drop", after: true }
       : lost === "request"
@@ -71,7 +71,7 @@ function addFault(stand: StandIn, { on, nth, times, status, lost }: JsonObject):
 }
 
 /** What tests can expect: each issue and pull request by its number, and the requests that changed something. */
-export function githubAfter({ world, log }: StandIn): JsonObject {
+export function githubAfter({ world, log }: GithubStandIn): JsonObject {
   const issues = [...world.issues.values()].map(({ number, title, state, labels, comments }) => [
     String(number),
     { title, state, labels: [...labels], comments: comments.map(({ body }) => body) },

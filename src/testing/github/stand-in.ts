@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Json } from "../../flow/json.ts";
-import { answerTo, type Answer } from "./answers.ts";
+import { answerTo, type ServedAnswer } from "./answers.ts";
 import { createWorld, type World } from "./world.ts";
 
 export type Asked = {
@@ -19,7 +19,7 @@ export type Asked = {
 };
 
 /** What happens instead of an answer; what is said of `after` happens when the request has had its effect. */
-export type Fault =
+export type ServedFault =
   | {
       readonly kind: "status";
       readonly status: number;
@@ -37,14 +37,14 @@ export type When = {
   readonly times?: number;
 };
 
-export type StandIn = {
+export type GithubStandIn = {
   readonly url: string;
   readonly token: string;
   /** An environment that leads to this. */
   readonly env: { readonly [name: string]: string };
   readonly world: World;
   readonly log: Asked[];
-  readonly fault: (fault: Fault, when?: When) => void;
+  readonly fault: (fault: ServedFault, when?: When) => void;
   /** The faults are over. */
   readonly calm: () => void;
   /** Lists have no link to their last page, as those have that GitHub pages by a cursor. */
@@ -59,13 +59,13 @@ export type StandInOptions = {
   readonly repo?: string;
   readonly token?: string;
   /** The answer as it is sent; GitHub says more than the stand-in knows. */
-  readonly hold?: (asked: Asked, answer: Answer) => Json;
+  readonly hold?: (asked: Asked, answer: ServedAnswer) => Json;
 };
 
-export async function serveGithub(options: StandInOptions = {}): Promise<StandIn> {
+export async function serveGithub(options: StandInOptions = {}): Promise<GithubStandIn> {
   const { owner = "octo", repo = "demo", token = TOKEN, hold = (_asked, { data }) => data } = options;
   const world = createWorld(owner, repo);
-  const faults: { readonly fault: Fault; readonly when: When; count: number }[] = [];
+  const faults: { readonly fault: ServedFault; readonly when: When; count: number }[] = [];
   const log: Asked[] = [];
   let remaining = 5000;
 
@@ -112,7 +112,7 @@ export async function serveGithub(options: StandInOptions = {}): Promise<StandIn
     request: IncomingMessage,
     response: ServerResponse,
     asked: Asked,
-    answer: Answer,
+    answer: ServedAnswer,
     text: string,
   ): void {
     const etag = `"${createHash("sha1").update(text).digest("hex")}"`;
@@ -130,8 +130,8 @@ export async function serveGithub(options: StandInOptions = {}): Promise<StandIn
     response.end(isSame ? undefined : text);
   }
 
-  function faultFor({ method, path }: Asked): Fault | null {
-    let struck: Fault | null = null;
+  function faultFor({ method, path }: Asked): ServedFault | null {
+    let struck: ServedFault | null = null;
     for (const entry of faults) {
       const { when } = entry;
       if (when.method !== undefined && when.method !== method) continue;
@@ -143,7 +143,7 @@ export async function serveGithub(options: StandInOptions = {}): Promise<StandIn
     return struck;
   }
 
-  const stand: StandIn = {
+  const stand: GithubStandIn = {
     url,
     token,
     env,
@@ -163,7 +163,7 @@ export async function serveGithub(options: StandInOptions = {}): Promise<StandIn
 
 const TOKEN = `ghp_${"s".repeat(36)}`;
 
-const BAD_CREDENTIALS: Answer = { status: 401, data: { message: "Bad credentials" } };
+const BAD_CREDENTIALS: ServedAnswer = { status: 401, data: { message: "Bad credentials" } };
 
 function mayAsk({ headers }: IncomingMessage, token: string): boolean {
   return headers.authorization === `token ${token}` || headers.authorization === `Bearer ${token}`;
@@ -176,7 +176,11 @@ async function bodyOf(request: IncomingMessage): Promise<Json> {
   return text === "" ? null : (JSON.parse(text) as Json);
 }
 
-function strike(fault: Exclude<Fault, { kind: "status" }>, text: string, response: ServerResponse): void {
+function strike(
+  fault: Exclude<ServedFault, { kind: "status" }>,
+  text: string,
+  response: ServerResponse,
+): void {
   switch (fault.kind) {
     case "drop":
       response.destroy();
@@ -194,12 +198,16 @@ function strike(fault: Exclude<Fault, { kind: "status" }>, text: string, respons
   }
 }
 
-function numberless({ pages = {} }: Answer): Answer["pages"] {
+function numberless({ pages = {} }: ServedAnswer): ServedAnswer["pages"] {
   const { last: _, ...rest } = pages;
   return rest;
 }
 
-function linksTo(address: string, query: Asked["query"], pages: Answer["pages"] = {}): { link?: string } {
+function linksTo(
+  address: string,
+  query: Asked["query"],
+  pages: ServedAnswer["pages"] = {},
+): { link?: string } {
   const links = Object.entries(pages).map(([rel, page]) => {
     const there = new URL(address);
     for (const [name, value] of Object.entries(query)) there.searchParams.set(name, value);

@@ -50,7 +50,7 @@ export type World = {
   readonly labels: Set<string>;
   /** Branches that a pull request can be made from. */
   readonly branches: Set<string>;
-  /** Whoever the token belongs to. */
+  /** The user of the token. */
   readonly me: string;
   readonly addIssue: (issue?: Partial<StoredIssue>) => StoredIssue;
   readonly addPull: (pull?: Partial<StoredPull>) => StoredPull;
