@@ -1,5 +1,5 @@
 /** The results of tests as one document. */
-import { failuresIn, type TestReport } from "./tested.ts";
+import { failuresIn, type Tested, type TestReport } from "./tested.ts";
 
 export function testsDocument(report: TestReport) {
   const { tested, notRun, stopped, remarks } = report;
@@ -13,16 +13,27 @@ export function testsDocument(report: TestReport) {
     notRun,
     stopped,
     remarks,
-    tests: tested.map(({ agent, test: { name, file, line, skip }, status, unmet, because, look }) => ({
-      agent,
-      name,
-      file,
-      line,
-      status,
-      ...(skip !== undefined && { skip }),
-      unmet: unmet.map((one) => ({ ...one, got: one.got ?? null })),
-      because,
-      look,
-    })),
+    tests: tested.map(testDocument),
+  };
+}
+
+function testDocument({ agent, test: { name, file, line, skip }, status, unmet, because, look }: Tested) {
+  const differences = unmet.map(({ key, line: at, at: below, expected, got }) => ({
+    key,
+    line: at,
+    at: below,
+    expected,
+    got: got ?? null,
+  }));
+  return {
+    agent,
+    name,
+    file,
+    line,
+    status,
+    ...(skip !== undefined && { skip }),
+    unmet: differences,
+    because,
+    look,
   };
 }
