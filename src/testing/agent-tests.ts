@@ -5,8 +5,9 @@ import type { JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { toProblem } from "../load/codes.ts";
 import type { Finding } from "../load/rules/rule.ts";
+import { readTestSettings } from "../load/test-settings.ts";
 import { readTestFile, readTests } from "../load/tests.ts";
-import { cover } from "../proof/cover.ts";
+import { hitsIn } from "../proof/cover.ts";
 import { coverageOf, type Coverage } from "../proof/coverage.ts";
 import type { Unmet } from "../proof/expect.ts";
 import { flowDigest, load } from "../run/load.ts";
@@ -48,11 +49,12 @@ export type AgentTests = {
  */
 export async function agentTests(agent: string, options: AgentTestsOptions = {}): Promise<AgentTests> {
   const { cwd = process.cwd(), memory = false, update = false } = options;
-  const { flow, problems, project, problemAt } = await load(agent, { cwd });
+  const { flow, problems, project, origin } = await load(agent, { cwd });
   requireValid(problems);
   const files = createFiles(project.root);
   const { tests, problems: inTests } = readTests(flow!, files);
-  requireValid(inTests);
+  const { settings, problems: inSettings } = readTestSettings(flow!, files);
+  requireValid([...inTests, ...inSettings]);
   const prepared = await prepareFlow(flow!);
   const chosen = memory ? tests.filter(({ ground }) => ground.kind === "memory") : tests;
   const isCi = options.isCi ?? Boolean(process.env.CI);
@@ -62,7 +64,9 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
     tests: chosen,
     run: async (test) => {
       const isProject = test.ground.kind === "project";
-      const ground = isProject ? { project: await (copies ??= openProjectGround({ agent, flow, project }, tests)) } : {};
+      const ground = isProject
+        ? { project: await (copies ??= openProjectGround({ agent, flow, project }, tests)) }
+        : {};
       return runTest(prepared, test, { ...ground, compare: snapshots.compare });
     },
     scenario: (written) => runTest(prepared, readScenario(prepared, files, written)),
@@ -70,13 +74,14 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
       coverageOf(
         prepared,
         flowDigest(prepared),
-        results.flatMap(({ test, ran }) =>
-          ran === null ? [] : [{ name: test.name, hits: cover(prepared, ran.entries) }],
+        results.flatMap(({ test: { name }, outcomes }) =>
+          outcomes === null ? [] : [{ name, hits: hitsIn(outcomes.moments) }],
         ),
         (part) => {
-          const { file, line } = problemAt(part, { code: "TEST-KEY", message: "", fix: "" });
-          return file === null ? null : { file, line: line ?? 1 };
+          const written = origin(part)?.origin;
+          return written === undefined || written.kind === "default" ? null : written;
         },
+        settings.ignore,
       ),
     fuzz: (given) => fuzz(prepared, given),
   };
@@ -134,5 +139,7 @@ function readScenario(flow: Parameters<typeof readTests>[0], files: FileTree, wr
 function requireValid(problems: readonly Problem[]): void {
   if (!hasErrors(problems)) return;
   const errors = problems.filter(({ severity }) => severity === "error");
-  throw new Error(errors.map(({ file, line, message, fix }) => `${file}:${line}: ${message} ${fix}`).join("\n"));
+  throw new Error(
+    errors.map(({ file, line, message, fix }) => `${file}:${line}: ${message} ${fix}`).join("\n"),
+  );
 }
