@@ -1,4 +1,4 @@
-/** Tells two flows apart: the shortest way after which a run of one differs from a run of the other. */
+/** The shortest way after which a run of one flow differs from a run of another. */
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { JsonObject } from "../flow/json.ts";
