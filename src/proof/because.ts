@@ -38,7 +38,7 @@ export function reasonsFor(
     if (code === "SCRIPT_EXHAUSTED")
       reasons.push("the run asked the model more often than the script has responses");
     else if (keys.has("outcome") && typeof reason === "string" && reason !== "")
-      reasons.push(`the run ended as ${String(outcome as string)}: ${reason}`);
+      reasons.push(`the run ended as ${outcome as string}: ${reason}`);
   }
   if (keys.has("asked") || isAboutTheWay)
     if (events.some(({ type }) => type === "step.asked") && test.around.answers.length === 0)

@@ -1,6 +1,5 @@
 /** Runs a test again from every prefix of its journal: the run must come to the same end, and ask nothing again that is on record. */
 import type { Prepared } from "../engine/schema/prepared.ts";
-import type { FlowTest } from "../flow/flow-test.ts";
 import { sameJson, type Json } from "../flow/json.ts";
 import type { Unmet } from "../proof/expect.ts";
 import { observe } from "../proof/observe.ts";

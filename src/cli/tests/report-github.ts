@@ -37,21 +37,18 @@ function property(text: string): string {
 
 /** Markdown. */
 export function githubSummary(report: TestReport): string {
-  const failed = failuresIn(report);
+  const failed = failuresIn(report).map(failedText);
+  return ["## lockstep test", `${summaryOf(report)}.`, ...failed, ""].join("\n\n");
+}
+
+function failedText(tested: Tested): string {
+  const { agent, test } = tested;
+  const lines = failureLines(tested).map((line) => `    ${escapedInLine(line, 2000)}`);
   return [
-    "## lockstep test",
-    "",
-    `${summaryOf(report)}.`,
-    "",
-    ...failed.flatMap((one) => [
-      `### ${marked(`${one.agent} › ${one.test.name}`)}`,
-      "",
-      `${marked(`${one.test.file}:${one.test.line}`)}`,
-      "",
-      ...failureLines(one).map((line) => `    ${escapedInLine(line, 2000)}`),
-      "",
-    ]),
-  ].join("\n");
+    `### ${marked(`${agent} › ${test.name}`)}`,
+    marked(`${test.file}:${test.line}`),
+    lines.join("\n"),
+  ].join("\n\n");
 }
 
 /** Text that Markdown and HTML leave as it is. */

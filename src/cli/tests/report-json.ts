@@ -1,5 +1,5 @@
 /** The results of tests as one document. */
-import { failuresIn, isCoverageMissed, type TestReport } from "./tested.ts";
+import { failuresIn, isCoverageMissed, type Tested, type TestReport } from "./tested.ts";
 
 export function testsDocument(report: TestReport) {
   const { tested, notRun, stopped, remarks } = report;
@@ -13,19 +13,31 @@ export function testsDocument(report: TestReport) {
     notRun,
     stopped,
     remarks,
-    tests: tested.map(({ agent, test: { name, file, line, skip }, status, unmet, because, look }) => ({
-      agent,
-      name,
-      file,
-      line,
-      status,
-      ...(skip !== undefined && { skip }),
-      unmet: unmet.map((one) => ({ ...one, got: one.got ?? null })),
-      because,
-      look,
-    })),
+    tests: tested.map(testDocument),
     ...(report.coverage !== undefined && {
       coverage: report.coverage.map(({ coverage, missed }) => ({ ...coverage, missed })),
     }),
+  };
+}
+
+function testDocument({ agent, test: { name, file, line, skip }, status, unmet, because, look }: Tested) {
+  const differences = unmet.map(({ key, line: at, at: below, expected, got, diff }) => ({
+    key,
+    line: at,
+    at: below,
+    expected,
+    got: got ?? null,
+    ...(diff !== undefined && { diff }),
+  }));
+  return {
+    agent,
+    name,
+    file,
+    line,
+    status,
+    ...(skip !== undefined && { skip }),
+    unmet: differences,
+    because,
+    look,
   };
 }

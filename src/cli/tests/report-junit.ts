@@ -53,6 +53,6 @@ function seconds(ms: number): string {
 function text(value: string): string {
   return value
     .toWellFormed()
-    .replaceAll(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
+    .replaceAll(/\p{Cc}|[\ufffe\uffff]/gu, (char) => (/[\t\n\r]/.test(char) ? char : "\ufffd"))
     .replaceAll(/[&<>"\t\n\r]/g, (char) => `&#${char.charCodeAt(0)};`);
 }
