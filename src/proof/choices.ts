@@ -1,5 +1,5 @@
 /**
- * What can happen next in a run: one choice for each thing that the engine tells apart. A choice is data without a place,
+ * What can happen next in a run: one choice for each case that the engine distinguishes. A choice is data without a place,
  * so that a list of choices can be tried from any state.
  */
 import type { State } from "../engine/decide/state.ts";
