@@ -62,7 +62,7 @@ export function readTestFile(
   file: string,
   findings: Finding[],
 ): readonly FlowTest[] {
-  const document = documentOf(files, file, findings);
+  const document = testDocument(files, file, findings);
   if (document === null) return [];
   const reading: Reading = { flow, files, document, findings };
   const source = readShape(TEST_FILE, document.value, "", { document, code: "TEST-KEY", findings });
@@ -71,7 +71,8 @@ export function readTestFile(
   return (written as readonly Json[]).flatMap((test, at) => casesOf(reading, source, test, `/tests/${at}`));
 }
 
-function documentOf(files: FileTree, file: string, findings: Finding[]): Document | null {
+/** Reads a file of tests as YAML or JSON; null: it cannot be read, and the findings say why. */
+export function testDocument(files: FileTree, file: string, findings: Finding[]): Document | null {
   const read = readText(files, file);
   const broken = (document: Document, why: string): null => {
     const message = `${file} cannot be read: ${why}.`;

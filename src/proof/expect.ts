@@ -14,6 +14,8 @@ export type Unmet = {
   readonly at: string;
   readonly expected: Json;
   readonly got: Json | undefined;
+  /** The lines that changed, where it is a text. */
+  readonly diff?: readonly string[];
 };
 
 /** `line`: where the test is written, for what is expected of every test. */
@@ -107,6 +109,12 @@ function mismatchOfLists(
     return at < got.length && mismatch(expected[from]!, got[at], key, "") === null && fits(from + 1, at + 1);
   };
   return fits(0, 0) ? null : wrong;
+}
+
+/** Whether the path is somewhere in what was gone, written as in `expect.path`. */
+export function holdsPath(path: readonly string[], gone: readonly string[]): boolean {
+  const wrong: Mismatch = { at: "", expected: [...path], got: [...gone] };
+  return mismatchOfLists(["...", ...path, "..."], gone, "path", wrong) === null;
 }
 
 /** `{ at: STEP[@VISIT], saw, unseen }`, or a list of them. */

@@ -51,7 +51,7 @@ function faulty({ line, why }: NonNullable<Ran["fault"]>): Unmet {
 
 /** A script that the run did not follow is said as such: it explains everything else. */
 function leftOver(test: FlowTest, { warnings }: Ran, { observed }: Outcomes): readonly Unmet[] {
-  const { code } = observed;
+  const code = observed.code;
   const isExpected =
     Object.hasOwn(test.expect.values, "code") || Object.hasOwn(test.expect.values, "warnings");
   if (isExpected) return [];

@@ -2,17 +2,21 @@
 import { join, relative } from "node:path";
 import type { FileTree } from "../../flow/files.ts";
 import { EXIT } from "../../flow/verdict.ts";
+import { missedIn, type ShownBy } from "../../proof/coverage.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { failedBefore } from "../../run/records/test-runs.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
+import type { TestResult } from "../../testing/flow-tests.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
+import { requireEnding, writeCoverage } from "../coverage/coverage-file.ts";
+import { coverageBy, shownByTests } from "../coverage/measure.ts";
 import { chooseTests, refuseOnlyInCi, type ChosenTest } from "../tests/choose.ts";
-import { readNamed, type TestsNamed } from "../tests/read.ts";
+import { readNamed, type AgentUnderTest, type TestsNamed } from "../tests/read.ts";
 import { reportersOf, writeReports } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
-import { failuresIn, type TestReport } from "../tests/tested.ts";
+import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
 import { renderProblems } from "../text/problems.ts";
 import { count, shownInLine } from "../text/text.ts";
 import { repeatOnChange, watchedFiles } from "../watch.ts";
@@ -20,6 +24,10 @@ import { repeatOnChange, watchedFiles } from "../watch.ts";
 export async function testAgents(call: CallOf<"test">): Promise<number> {
   if (call.flags.watch && call.flags.list)
     throw new UsageError("--watch and --list cannot be used together.");
+  if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
+  if (call.flags.write || call.flags.covers !== undefined)
+    throw new UsageError("--write and --covers only work with --generate.");
+  for (const file of call.flags["coverage-file"]) requireEnding(file);
   const { root } = findProject(call.cwd, call.stateDir);
   const reporters = reportersOf(call.flags.reporter, call.flags.json);
   if (call.flags.watch) return await watchTests(call, root);
@@ -30,6 +38,10 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   if (call.flags.list) return listTests(call, chosen);
   const report = await runChosen(call, chosen, call.host.interruption());
   await writeReports(call, reporters, report, root);
+  for (const file of call.flags["coverage-file"]) {
+    writeCoverage(call.cwd, file, report.coverage ?? []);
+    call.screen.tell(`Wrote ${file}.`);
+  }
   return exitOf(report);
 }
 
@@ -52,7 +64,7 @@ function noTests(names: readonly string[]): RunnerError {
   const name = names.length === 1 ? names[0]! : "NAME";
   return new RunnerError(
     "USAGE",
-    `There are no tests in .agent/${name}/tests. Write some as .agent/${name}/tests/first.yaml.`,
+    `There are no tests in .agent/${name}/tests. Write some as .agent/${name}/tests/first.yaml, or generate them with: lockstep test ${name} --generate --write`,
   );
 }
 
@@ -63,7 +75,21 @@ async function runChosen(
 ): Promise<TestReport> {
   const { stateDir } = findProject(call.cwd, call.stateDir);
   const { bail, cut } = call.flags;
-  const report = await runTests(chosen, { stateDir, cwd: call.cwd, signal, bail, cut });
+  const isMeasured = call.flags.coverage || call.flags["coverage-file"].length > 0;
+  const shown = new Map<AgentUnderTest, ShownBy[]>();
+  const onResult = ({ of }: ChosenTest, result: TestResult) => {
+    const before = shown.get(of) ?? [];
+    before.push(...shownByTests([result]));
+    shown.set(of, before);
+  };
+  const report = await runTests(chosen, {
+    stateDir,
+    cwd: call.cwd,
+    signal,
+    bail,
+    cut,
+    ...(isMeasured && { onResult }),
+  });
   const isOnly = chosen.some(({ test }) => test.only);
   const remarks = [
     ...report.remarks,
@@ -72,12 +98,19 @@ async function runChosen(
       ? ["No test failed when the tests were last run."]
       : []),
   ];
-  return { ...report, remarks };
+  if (!isMeasured) return { ...report, remarks };
+  const coverage = [...shown].map(([{ flow, origin, settings }, by]): AgentCovered => {
+    const found = coverageBy({ origin }, flow, by, settings);
+    const { coverage: least } = settings;
+    return { flow, coverage: found, least, missed: missedIn(found, least) };
+  });
+  return { ...report, remarks, coverage };
 }
 
 function exitOf(report: TestReport): number {
   if (report.stopped === "interrupted") return EXIT.interrupted;
-  return failuresIn(report).length === 0 ? EXIT.completed : EXIT.testsFailed;
+  const isGood = failuresIn(report).length === 0 && !isCoverageMissed(report);
+  return isGood ? EXIT.completed : EXIT.testsFailed;
 }
 
 function tellProblems(

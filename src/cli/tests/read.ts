@@ -4,7 +4,10 @@ import type { FileTree } from "../../flow/files.ts";
 import type { FlowTest } from "../../flow/flow-test.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
+import type { TestSettings } from "../../flow/test-settings.ts";
+import { readTestSettings } from "../../load/test-settings.ts";
 import { readTests, testPaths } from "../../load/tests.ts";
+import type { LoadedAgent } from "../../run/load.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
@@ -15,6 +18,8 @@ export type AgentUnderTest = {
   readonly agent: string;
   readonly flow: Flow;
   readonly tests: readonly FlowTest[];
+  readonly settings: TestSettings;
+  readonly origin: LoadedAgent["origin"];
 };
 
 export type TestsNamed = {
@@ -40,12 +45,20 @@ export async function readNamed(call: CommandCall, files: FileTree): Promise<Tes
   const agents: AgentUnderTest[] = [];
   const problems: Problem[] = [];
   for (const agent of names) {
-    const { flow, problems: about } = await loadNamed(agent, call.cwd, files);
+    const { flow, origin, problems: about } = await loadNamed(agent, call.cwd, files);
     const read = flow === null ? { tests: [], problems: [] } : readTests(flow, files);
     const inTests = read.problems.filter(({ file }) => isMeant(file));
-    const found = [...about.filter(({ severity }) => severity === "error"), ...inTests];
-    if (hasErrors(found) || flow === null) problems.push(...found);
-    else agents.push({ agent, flow, tests: read.tests.filter(({ file }) => isMeant(file)) });
+    const beside = flow === null ? null : readTestSettings(flow, files);
+    const found = [
+      ...about.filter(({ severity }) => severity === "error"),
+      ...inTests,
+      ...(beside?.problems ?? []),
+    ];
+    if (hasErrors(found) || flow === null || beside === null) problems.push(...found);
+    else {
+      const tests = read.tests.filter(({ file }) => isMeant(file));
+      agents.push({ agent, flow, origin, tests, settings: beside.settings });
+    }
   }
   return { names, agents, problems };
 }

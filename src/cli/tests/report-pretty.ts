@@ -1,11 +1,22 @@
 /** The results of tests for people: one line a test, and below a failed one what was expected and what came. */
+import { coverageText } from "../coverage/coverage-text.ts";
 import { shownInLine, type Paint } from "../text/text.ts";
 import { unmetPlace, summaryOf, valueText, type Tested, type TestReport } from "./tested.ts";
 
 export function prettyReport(report: TestReport, paint: Paint): string {
   const lines = report.tested.map((one) => testText(one, paint));
   const remarks = report.remarks.map((remark) => paint("yellow", `! ${remark}`));
-  return [...lines, ...(lines.length > 0 ? [""] : []), ...remarks, summaryOf(report)].join("\n");
+  const covered = report.coverage?.flatMap(({ coverage, least }) => [
+    ...coverageText(coverage, least, paint),
+    "",
+  ]);
+  return [
+    ...lines,
+    ...(lines.length > 0 ? [""] : []),
+    ...(covered ?? []),
+    ...remarks,
+    summaryOf(report),
+  ].join("\n");
 }
 
 function testText({ agent, test, status, unmet, because, look }: Tested, paint: Paint): string {

@@ -1,5 +1,8 @@
 /** What a run of tests gave: the data that every reporter writes. */
 import type { FlowTest } from "../../flow/flow-test.ts";
+import type { Flow } from "../../flow/flow.ts";
+import type { TestSettings } from "../../flow/test-settings.ts";
+import type { Coverage, missedIn } from "../../proof/coverage.ts";
 import type { Unmet } from "../../proof/expect.ts";
 import type { TestResult } from "../../testing/flow-tests.ts";
 import { jsonLine } from "../text/text.ts";
@@ -24,10 +27,24 @@ export type TestReport = {
   readonly stopped: "bail" | "interrupted" | null;
   /** What a person should know about the run of tests as a whole. */
   readonly remarks: readonly string[];
+  /** Absent: it was not asked for. */
+  readonly coverage?: readonly AgentCovered[];
+};
+
+/** What the tests of an agent have shown of its flow. */
+export type AgentCovered = {
+  readonly flow: Flow;
+  readonly coverage: Coverage;
+  readonly least: TestSettings["coverage"];
+  readonly missed: ReturnType<typeof missedIn>;
 };
 
 export function failuresIn({ tested }: TestReport): readonly Tested[] {
   return tested.filter(({ status }) => status === "failed");
+}
+
+export function isCoverageMissed({ coverage = [] }: TestReport): boolean {
+  return coverage.some(({ missed }) => missed.length > 0);
 }
 
 /** `12 tests, 2 failed, 1 skipped`. */
