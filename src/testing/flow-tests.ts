@@ -2,7 +2,9 @@
 import { prepare, type Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
 import type { Flow } from "../flow/flow.ts";
+import { NO_SETTINGS, type TestSettings } from "../flow/test-settings.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
+import { breachesIn } from "../proof/author.ts";
 import { unmetIn, type Unmet } from "../proof/expect.ts";
 import { observe, type Outcomes } from "../proof/observe.ts";
 import { runInMemory, type Ran } from "./ground.ts";
@@ -17,24 +19,63 @@ export type TestResult = {
 };
 
 /** In memory. Parameters that the test does not give are made up, so that it can be about one thing. */
-export async function runTest(flow: Prepared, written: FlowTest): Promise<TestResult> {
+export async function runTest(
+  flow: Prepared,
+  written: FlowTest,
+  settings: TestSettings = NO_SETTINGS,
+): Promise<TestResult> {
   if (written.skip !== undefined)
     return { test: written, status: "skipped", unmet: [], ran: null, outcomes: null };
   const input = written.input === "" ? inputFor(flow) : written.input;
   const test: FlowTest = { ...written, params: argumentsFor(flow, written.params), input };
   const ran = await runInMemory(flow, test);
   const outcomes = observe(flow, ran.entries, ran);
+  const held = isSavedCase(test)
+    ? await shownAgain(flow, test, settings)
+    : [...leftOver(test, ran, outcomes), ...breached(test, outcomes, settings)];
   const unmet =
     ran.fault === undefined
-      ? [...unmetIn(expectedOf(test), outcomes.observed, ran.heard), ...leftOver(test, ran, outcomes)]
+      ? [...unmetIn(expectedOf(test), outcomes.observed, ran.heard), ...held]
       : [faulty(ran.fault)];
   return { test: written, status: unmet.length === 0 ? "passed" : "failed", unmet, ran, outcomes };
 }
 
-/** A test that ends before the run does expects no outcome. */
-function expectedOf({ expect, until }: FlowTest): FlowTest["expect"] {
+/** A test that ends before the run does expects no outcome, and neither does a saved case. */
+function expectedOf(test: FlowTest): FlowTest["expect"] {
+  const { expect, until } = test;
+  if (isSavedCase(test)) {
+    const written = Object.entries(expect.values).filter(([key]) => Object.hasOwn(expect.lines, key));
+    return { ...expect, values: Object.fromEntries(written) };
+  }
   if (until === undefined || Object.keys(expect.lines).length > 0) return expect;
   return { lines: {}, values: { visits: { [until]: ">= 1" } } };
+}
+
+/** What the author wants of every run. */
+function breached({ line }: FlowTest, { moments }: Outcomes, settings: TestSettings): readonly Unmet[] {
+  return breachesIn(moments, settings).map(({ rule, at, what }) => ({
+    key: "settings",
+    line,
+    at,
+    expected: rule,
+    got: what,
+  }));
+}
+
+/** Written by `fuzz --save`: it fails as long as a run with these responses shows anything. */
+function isSavedCase({ file }: FlowTest): boolean {
+  return /(?:^|\/)fuzz-[^/]+$/.test(file);
+}
+
+async function shownAgain(flow: Prepared, test: FlowTest, settings: TestSettings): Promise<readonly Unmet[]> {
+  const { shownBy } = await import("./fuzz.ts");
+  return (await shownBy(flow, test, { settings })).map((one) => ({
+    key: "fuzz",
+    line: test.line,
+    at: "property" in one ? one.property : one.code,
+    expected: "nothing that fuzz reports",
+    got: one.what,
+  }));
 }
 
 function faulty({ line, why }: NonNullable<Ran["fault"]>): Unmet {
