@@ -501,7 +501,11 @@ function besides(file: string, path: string): string {
   return parts.join("/");
 }
 
-function groundOf({ document }: Reading, project: string | undefined, git: Json | undefined): TestGround {
+function groundOf(
+  { document }: Pick<Reading, "document">,
+  project: string | undefined,
+  git: Json | undefined,
+): TestGround {
   if (project === undefined) return { kind: "memory" };
   const folder = besides(document.file, project);
   if (git === undefined || git === false || git === null) return { kind: "project", folder, git: false };
@@ -519,7 +523,7 @@ function groundOf({ document }: Reading, project: string | undefined, git: Json 
 
 // Expectations.
 
-function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): Expected {
+function expectedOf(reading: Reading, { expect }: Pick<TestSource, "expect">, pointer: string): Expected {
   const { document } = reading;
   if (!isObject(expect)) return { lines: {}, values: { outcome: "completed", warnings: [] } };
   const lines: { [key: string]: number } = {};
@@ -537,3 +541,13 @@ function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): 
   }
   return { lines, values: expect as Expected["values"] };
 }
+
+// The reader of evaluation tasks has these in common with tests.
+export {
+  groundOf as testGround,
+  expectedOf as testExpected,
+  isParameter as isTestParameter,
+  unknownParameter as unknownTestParameter,
+  besides as besideTest,
+  report as reportTest,
+};

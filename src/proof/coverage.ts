@@ -12,6 +12,8 @@ export type Coverage = {
   readonly digest: string;
   readonly totals: { readonly [kind in ElementKind]: Total };
   readonly elements: readonly Covered[];
+  /** What the settings ignore and the flow does not have. */
+  readonly stale: readonly Ignored[];
 };
 
 export type Total = { readonly covered: number; readonly of: number };
@@ -44,7 +46,9 @@ export function coverageOf(
   ignore: readonly Ignored[] = [],
 ): Coverage {
   const reasons = new Map(ignore.map(({ id, why }) => [id, why]));
-  const elements = elementsOf(flow).map(({ id, kind, step, part }): Covered => {
+  const known = elementsOf(flow);
+  const ids = new Set(known.map(({ id }) => id));
+  const elements = known.map(({ id, kind, step, part }): Covered => {
     const by = shown.filter(({ hits }) => hits.has(id));
     const place = nearest(part, placeOf);
     const why = reasons.get(id);
@@ -59,7 +63,20 @@ export function coverageOf(
     };
     return why === undefined ? covered : Object.assign(covered, { ignored: why });
   });
-  return { v: 1, kind: "lockstep-coverage", agent: flow.agent, digest, totals: totalsOf(elements), elements };
+  return {
+    v: 1,
+    kind: "lockstep-coverage",
+    agent: flow.agent,
+    digest,
+    totals: totalsOf(elements),
+    elements,
+    stale: ignore.filter(({ id }) => !ids.has(id)),
+  };
+}
+
+/** What nothing has shown, without what is ignored. */
+export function gapsIn({ elements }: Coverage): readonly Covered[] {
+  return elements.filter(({ hits, ignored }) => hits === 0 && ignored === undefined);
 }
 
 /** A part that is not written belongs to the part around it. */

@@ -26,8 +26,7 @@ export async function runTest(
 ): Promise<TestResult> {
   if (written.skip !== undefined)
     return { test: written, status: "skipped", unmet: [], ran: null, outcomes: null };
-  const input = written.input === "" ? inputFor(flow) : written.input;
-  const test: FlowTest = { ...written, params: argumentsFor(flow, written.params), input };
+  const test = testAsRun(flow, written);
   const ran = await runInMemory(flow, test);
   const outcomes = observe(flow, ran.entries, ran);
   const held = isSavedCase(test)
@@ -35,9 +34,15 @@ export async function runTest(
     : [...leftOver(test, ran, outcomes), ...breached(test, outcomes, settings)];
   const unmet =
     ran.fault === undefined
-      ? [...unmetIn(expectedOf(test), outcomes.observed, ran.heard), ...held]
+      ? [...unmetIn(expectedOf(test), outcomes.observed, ran.heard, test.line), ...held]
       : [faulty(ran.fault)];
   return { test: written, status: unmet.length === 0 ? "passed" : "failed", unmet, ran, outcomes };
+}
+
+/** The test as it is run, with every value that the flow asks for. */
+export function testAsRun(flow: Prepared, written: FlowTest): FlowTest {
+  const input = written.input === "" ? inputFor(flow) : written.input;
+  return { ...written, params: argumentsFor(flow, written.params), input };
 }
 
 /** A test that ends before the run does expects no outcome, and neither does a saved case. */

@@ -45,7 +45,7 @@ export async function generate(
     tests: good,
     missing: elements
       .filter(({ id }) => missing.includes(id))
-      .map((element) => ({ element, isProved: found.isWhole && !isCounted(element) })),
+      .map((element) => ({ element, isProved: found.isWhole && canBeProved(element) })),
     astray,
     states: found.states,
   };
@@ -55,9 +55,9 @@ function reasonOf(reason: Json | undefined, lost: string | undefined): string {
   return typeof reason === "string" && reason !== "" ? reason : `it does not show ${lost}`;
 }
 
-/** What only a count leads to is looked for along circles, not everywhere. */
-function isCounted({ id }: Element): boolean {
-  return / reaches its (?:turns|failures|visits)$/.test(id);
+/** What counts of visits, turns, failures or tokens lead to is looked for along circles, not everywhere. */
+function canBeProved({ kind }: Element): boolean {
+  return kind !== "limits";
 }
 
 /** What the run did, as expectations: a generated test says what the flow does today. */
