@@ -60,7 +60,10 @@ export function replyAs(
 ): Expanded {
   const kinds: readonly Kind[] = PERSONAS[persona];
   // Most of the ten are plain for most personas; 0 always is.
-  const kind = kinds.length === 0 ? "plain" : (kinds[draw.next(10, `${step.id} ${persona}`) - (10 - kinds.length)] ?? "plain");
+  const kind =
+    kinds.length === 0
+      ? "plain"
+      : (kinds[draw.next(10, `${step.id} ${persona}`) - (10 - kinds.length)] ?? "plain");
   const reply = SAYS[kind]({ flow, step, draw, manners, before });
   return { ...reply, step: step.id };
 }
@@ -105,14 +108,18 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
     return sayDraft(drafts.find(({ label }) => from.edges[label]?.kind === "end") ?? drafts[0]);
   },
   again: ({ before, step, manners }) => before ?? sayDraft(manners(step)[0]),
-  prose: ({ step, draw, manners }) => ({ text: inWords(manners(step)[0]?.payload ?? {}, draw.next(6, `${step.id} prose`)) }),
+  prose: ({ step, draw, manners }) => ({
+    text: inWords(manners(step)[0]?.payload ?? {}, draw.next(6, `${step.id} prose`)),
+  }),
   cut: ({ step, draw, manners }) => {
     const text = JSON.stringify(manners(step)[0]?.payload ?? {});
     return { text: text.slice(0, draw.next(text.length || 1)) };
   },
   refusal: ({ draw, step }) => ({ text: REFUSALS[draw.next(REFUSALS.length, `${step.id} refusal`)]! }),
   lost: ({ flow, step, draw, manners }) => lost(flow, step, draw, manners),
-  huge: ({ step, draw, manners }) => ({ output: swollen(manners(step)[0]?.payload ?? {}, SIZES[draw.next(SIZES.length)]!) }),
+  huge: ({ step, draw, manners }) => ({
+    output: swollen(manners(step)[0]?.payload ?? {}, SIZES[draw.next(SIZES.length)]!),
+  }),
   call: ({ step, draw }) => {
     const tools = step.tools.allow.map((rule) => rule.split("(", 1)[0]!);
     return {

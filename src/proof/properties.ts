@@ -55,7 +55,9 @@ export type FuzzedRun = {
 /** Properties that a run shows by itself; `resume` and `unmoved` need a second run. */
 export type Shown = Exclude<Property, "resume" | "unmoved">;
 
-const BROKEN: { readonly [property in Shown]: (flow: Prepared, run: FuzzedRun) => Omit<Broken, "property"> | null } = {
+const BROKEN: {
+  readonly [property in Shown]: (flow: Prepared, run: FuzzedRun) => Omit<Broken, "property"> | null;
+} = {
   ends: neverEnds,
   graph: offGraph,
   checked: unchecked,
@@ -79,9 +81,17 @@ export function isBrokenRedacted(flow: Prepared, { entries }: FuzzedRun): Broken
   try {
     const { difference } = replay(flow, redact(flow, entries, {}).entries);
     if (difference === null) return null;
-    return { property: "replay", seq: difference.seq, what: `redacted, ${difference.about} comes out differently` };
+    return {
+      property: "replay",
+      seq: difference.seq,
+      what: `redacted, ${difference.about} comes out differently`,
+    };
   } catch (error) {
-    return { property: "replay", seq: entries.length, what: error instanceof Error ? error.message : String(error) };
+    return {
+      property: "replay",
+      seq: entries.length,
+      what: error instanceof Error ? error.message : String(error),
+    };
   }
 }
 
@@ -187,7 +197,10 @@ function beyondBudget(flow: Prepared, { entries }: FuzzedRun): Found {
     if (all.responses > most.responses)
       return { seq, what: `${all.responses} responses, and at most ${most.responses} are possible` };
     if (here.responses > responsesOf(step) || here.answers > answersOf(step))
-      return { seq, what: `${key} took ${here.answers} answers and ${here.responses} responses, more than its limits allow` };
+      return {
+        seq,
+        what: `${key} took ${here.answers} answers and ${here.responses} responses, more than its limits allow`,
+      };
   }
   return null;
 }
@@ -266,7 +279,9 @@ export function weaknessesIn({ moments }: FuzzedRun): readonly Weakness[] {
     const { step, reply } = event;
     if (reply.kind === "unaskable") add({ code: "FUZZ-UNASKABLE", step, seq, what: reply.why });
     const { verdict } = after;
-    const isStray = deedsOf(moment, "read").some(({ found: word, errors }) => word !== undefined && errors.length === 0);
+    const isStray = deedsOf(moment, "read").some(
+      ({ found: word, errors }) => word !== undefined && errors.length === 0,
+    );
     const isLost = deedsOf(moment, "followed").some(({ move, why }) => move === null && why !== null);
     if (verdict !== null && verdict.outcome !== "completed" && (isStray || isLost))
       add({

@@ -307,7 +307,14 @@ function portsOf(
       check: ({ name, pattern }) => Promise.resolve(checkOf(name, pattern, outside.check(name))),
       perform: (step): Promise<TurnResult> => {
         const { reply, mark } = outside.reply(step);
-        return Promise.resolve({ kind: "reply", text: "", calls: [], output: reply.output, usage: NOTHING, mark });
+        return Promise.resolve({
+          kind: "reply",
+          text: "",
+          calls: [],
+          output: reply.output,
+          usage: NOTHING,
+          mark,
+        });
       },
     },
     watch: { look: () => Promise.resolve({ met: outside.look(), what: "a look" }) },

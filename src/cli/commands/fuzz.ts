@@ -103,7 +103,10 @@ function save(root: string, { name, what, test, file, persona }: ReportedCase): 
     `Found by lockstep fuzz: ${shownInLine(name)}. ${shownInLine(what)}`,
     "The test fails as long as a run with these responses shows it.",
   ];
-  writeFileSync(path, writeTests([{ ...test, name: `${name}, from a model that is ${persona}`, file }], about));
+  writeFileSync(
+    path,
+    writeTests([{ ...test, name: `${name}, from a model that is ${persona}`, file }], about),
+  );
 }
 
 function shape(
@@ -169,7 +172,9 @@ function report(
 }
 
 function scriptLines(script: readonly TestReply[]): readonly string[] {
-  const lines = script.slice(0, MOST_SHOWN).map(({ line: _line, ...reply }) => shownInLine(JSON.stringify(reply), 160));
+  const lines = script
+    .slice(0, MOST_SHOWN)
+    .map(({ line: _line, ...reply }) => shownInLine(JSON.stringify(reply), 160));
   const more = script.length - lines.length;
   return more > 0 ? [...lines, `and ${count(more, "response")} more`] : lines;
 }
