@@ -24,7 +24,17 @@ import {
   type Weakness,
 } from "../proof/properties.ts";
 import { shrink } from "../proof/shrink.ts";
-import { drawn, givenBy, hostileRun, repeated, testOf, type Cast, type FuzzGround, type FuzzParts, type HostileRun } from "./hostile.ts";
+import {
+  drawn,
+  givenBy,
+  hostileRun,
+  repeated,
+  testOf,
+  type Cast,
+  type FuzzGround,
+  type FuzzParts,
+  type HostileRun,
+} from "./hostile.ts";
 
 export type FuzzOptions = {
   readonly seed?: number;

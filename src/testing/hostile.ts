@@ -53,7 +53,7 @@ export type FuzzRecord = {
 export type HostileRun = FuzzedRun & FuzzRecord;
 
 /** Where everything comes from that is not the flow. */
-export type Outside = FuzzRecord & {
+export type HostileSurroundings = FuzzRecord & {
   readonly reply: (step: Step) => { readonly reply: Expanded; readonly mark: number };
   readonly check: (name: string) => CheckGiven;
   readonly tool: (name: string) => ToolGiven;
@@ -72,7 +72,7 @@ export function drawn(
   cast: Cast,
   draw: Draw,
   onAsked?: (step: Step, replies: number) => void,
-): Outside {
+): HostileSurroundings {
   const record: FuzzRecord = { script: [], checks: {}, tools: {}, hooks: {}, sights: [] };
   let before: Expanded | null = null;
   const personaNow = () => (cast.find(({ until }) => record.script.length < until) ?? cast.at(-1)!).persona;
@@ -123,7 +123,7 @@ export function repeated(
   run: FuzzRecord,
   past: readonly Entry[],
   reworded: (text: string) => string = (text) => text,
-): Outside {
+): HostileSurroundings {
   const used = new Set<number>();
   const counts = new Map<string, number>();
   const add = (key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -166,10 +166,15 @@ export function repeated(
 const ENDLESS = `the run goes on after ${MOST_REPLIES} responses`;
 
 /** What a test gives, and what is usual where it gives nothing. */
-export function givenBy({ around }: FlowTest, script: readonly Expanded[]): Outside {
+export function givenBy({ around }: FlowTest, script: readonly Expanded[]): HostileSurroundings {
   const record: FuzzRecord = { script: [], checks: {}, tools: {}, hooks: {}, sights: [] };
   const used = new Set<number>();
-  const note = <T>(lists: { [name: string]: T[] }, name: string, list: readonly T[] | undefined, usual: T): T => {
+  const note = <T>(
+    lists: { [name: string]: T[] },
+    name: string,
+    list: readonly T[] | undefined,
+    usual: T,
+  ): T => {
     const noted = (lists[name] ??= []);
     const given = list?.[Math.min(noted.length, list.length - 1)] ?? usual;
     noted.push(given);
@@ -203,7 +208,7 @@ class AskedAgain extends Error {
 
 export async function hostileRun(
   ground: FuzzGround,
-  outside: Outside,
+  outside: HostileSurroundings,
   past: readonly Entry[] = [],
 ): Promise<HostileRun> {
   const { flow, args, input, parts } = ground;
@@ -279,7 +284,7 @@ const redactor = createRedactor(() => CANARIES);
 
 function portsOf(
   { flow, parts }: FuzzGround,
-  outside: Outside,
+  outside: HostileSurroundings,
   turns: ReturnType<typeof createTurns>,
   heard: Heard[],
   trespasses: string[],
@@ -337,7 +342,7 @@ const NOTHING = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: null };
 const OFFER = offerOf({ isReachable: false, absent: "deny" }, true);
 
 /** The box notes what it runs, and the gate is asked about that once more: whatever let the call through. */
-function toolboxOf({ toolbox }: FuzzParts, outside: Outside, trespasses: string[]): Toolbox {
+function toolboxOf({ toolbox }: FuzzParts, outside: HostileSurroundings, trespasses: string[]): Toolbox {
   const box: Box = (step, { id, name, input }, batch) => {
     const judgement = judge(step, { name, input }, batch);
     const isDone = step.answer.kind === "object" && isCompletion(step, batch);
