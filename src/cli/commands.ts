@@ -467,6 +467,25 @@ const DECLARED = {
     ],
     examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
   },
+  honesty: {
+    summary: "how often a claim to be done agreed with the checks, over recorded runs",
+    words: [AGENT],
+    flags: [
+      { name: "since", takes: "TIME", is: "duration", help: "only runs of the last 24h, 30d or so" },
+      {
+        name: "by",
+        takes: "WHAT",
+        is: "choice",
+        offers: ["model", "step", "check", "week", "flow"],
+        help: "one row for each model, step, check, week or version of the flow",
+      },
+    ],
+    details: [
+      "A claim is a visit whose answer led to checks. No model is asked and nothing is run.",
+      "Rates are given with their counts and a 95 % interval. A check that never failed is named.",
+    ],
+    examples: ["lockstep honesty iterator", "lockstep honesty iterator --since 30d --by model"],
+  },
   graph: {
     summary: "draw the flow of an agent and mark the findings of check",
     words: [AGENT],
@@ -858,6 +877,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   check: async () => (await import("./commands/check.ts")).checkAgents,
   test: async () => (await import("./commands/test.ts")).testAgents,
   mutate: async () => (await import("./commands/mutate.ts")).mutateAgent,
+  honesty: async () => (await import("./commands/honesty.ts")).showHonesty,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,
   explain: async () => (await import("./commands/explain.ts")).explain,
   probe: async () => (await import("./commands/probe.ts")).probeAgent,
