@@ -62,7 +62,7 @@ export function readTestFile(
   file: string,
   findings: Finding[],
 ): readonly FlowTest[] {
-  const document = documentOf(files, file, findings);
+  const document = testDocument(files, file, findings);
   if (document === null) return [];
   const reading: Reading = { flow, files, document, findings };
   const source = readShape(TEST_FILE, document.value, "", { document, code: "TEST-KEY", findings });
@@ -71,7 +71,8 @@ export function readTestFile(
   return (written as readonly Json[]).flatMap((test, at) => casesOf(reading, source, test, `/tests/${at}`));
 }
 
-function documentOf(files: FileTree, file: string, findings: Finding[]): Document | null {
+/** Reads a file of tests as YAML or JSON; null: it cannot be read, and the findings say why. */
+export function testDocument(files: FileTree, file: string, findings: Finding[]): Document | null {
   const read = readText(files, file);
   const broken = (document: Document, why: string): null => {
     const message = `${file} cannot be read: ${why}.`;
@@ -500,7 +501,11 @@ function besides(file: string, path: string): string {
   return parts.join("/");
 }
 
-function groundOf({ document }: Reading, project: string | undefined, git: Json | undefined): TestGround {
+function groundOf(
+  { document }: Pick<Reading, "document">,
+  project: string | undefined,
+  git: Json | undefined,
+): TestGround {
   if (project === undefined) return { kind: "memory" };
   const folder = besides(document.file, project);
   if (git === undefined || git === false || git === null) return { kind: "project", folder, git: false };
@@ -518,7 +523,7 @@ function groundOf({ document }: Reading, project: string | undefined, git: Json 
 
 // Expectations.
 
-function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): Expected {
+function expectedOf(reading: Reading, { expect }: Pick<TestSource, "expect">, pointer: string): Expected {
   const { document } = reading;
   if (!isObject(expect)) return { lines: {}, values: { outcome: "completed", warnings: [] } };
   const lines: { [key: string]: number } = {};
@@ -536,3 +541,13 @@ function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): 
   }
   return { lines, values: expect as Expected["values"] };
 }
+
+// The reader of evaluation tasks has these in common with tests.
+export {
+  groundOf as testGround,
+  expectedOf as testExpected,
+  isParameter as isTestParameter,
+  unknownParameter as unknownTestParameter,
+  besides as besideTest,
+  report as reportTest,
+};

@@ -16,12 +16,17 @@ export type Unmet = {
   readonly got: Json | undefined;
 };
 
-export function unmetIn(expect: Expected, observed: Observed, heard: readonly Heard[]): readonly Unmet[] {
+/** `line`: where the test is written, for what is expected of every test. */
+export function unmetIn(
+  expect: Expected,
+  observed: Observed,
+  heard: readonly Heard[],
+  line: number,
+): readonly Unmet[] {
   return Object.entries(expect.values).flatMap(([key, expected]) => {
-    const line = expect.lines[key] ?? 1;
     const found =
       key === "said" ? unsaid(expected, heard) : mismatch(expected, own(observed, key), key as ExpectKey, "");
-    return found === null ? [] : [{ key, line, ...found }];
+    return found === null ? [] : [{ key, line: expect.lines[key] ?? line, ...found }];
   });
 }
 
@@ -67,7 +72,7 @@ function matchesPattern(pattern: string, text: string): boolean {
 }
 
 /** `STEP LABEL`, `STEP`, with `x PATTERN` for a label that checks overturned, and `-> TARGET` where that matters. */
-function isOnPath(expected: string, got: string): boolean {
+export function isOnPath(expected: string, got: string): boolean {
   const [wanted, found] = [LEG.exec(expected)?.groups, LEG.exec(got)?.groups];
   if (wanted === undefined || found === undefined) return false;
   return (
@@ -102,6 +107,12 @@ function mismatchOfLists(
     return at < got.length && mismatch(expected[from]!, got[at], key, "") === null && fits(from + 1, at + 1);
   };
   return fits(0, 0) ? null : wrong;
+}
+
+/** Whether the path is somewhere in what was gone, written as in `expect.path`. */
+export function holdsPath(path: readonly string[], gone: readonly string[]): boolean {
+  const wrong: Mismatch = { at: "", expected: [...path], got: [...gone] };
+  return mismatchOfLists(["...", ...path, "..."], gone, "path", wrong) === null;
 }
 
 /** `{ at: STEP[@VISIT], saw, unseen }`, or a list of them. */

@@ -251,7 +251,7 @@ function* contract(step: Step): Generator<Change> {
           schema: { ...schema, required: required.filter((one: Json) => one !== name) },
         };
         yield change(
-          `${String(name)} is not required`,
+          `${JSON.stringify(name)} is not required`,
           { ...step, answer: { ...answer, schema: fewer } },
           "answer",
         );

@@ -48,7 +48,7 @@ function expectLines(key: string, value: Json): readonly string[] {
 function replyText({ line: _line, ...reply }: TestReply): string {
   const { step, label, ...rest } = reply;
   if (step !== undefined && label !== undefined && Object.keys(rest).length === 0) return `${step} ${label}`;
-  return inline(reply as unknown as JsonObject);
+  return inline(reply);
 }
 
 /** Only what is not as it is anyway. */
@@ -64,7 +64,7 @@ function aroundOf(around: Around): JsonObject {
   return {
     ...(checks.length > 0 && { checks: Object.fromEntries(checks) }),
     ...(tools.length > 0 && { tools: Object.fromEntries(tools) }),
-    ...(Object.keys(hooks).length > 0 && { hooks: hooks as JsonObject }),
+    ...(Object.keys(hooks).length > 0 && { hooks }),
     ...(sights.length > 0 && { sights }),
     ...(answers.length > 0 && { answers }),
     ...(github !== null && { github }),

@@ -2,7 +2,6 @@
 import { prepare, type Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
 import type { Flow } from "../flow/flow.ts";
-import type { Json } from "../flow/json.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { unmetIn, type Unmet } from "../proof/expect.ts";
 import { observe, type Outcomes } from "../proof/observe.ts";
@@ -21,15 +20,23 @@ export type TestResult = {
 export async function runTest(flow: Prepared, written: FlowTest): Promise<TestResult> {
   if (written.skip !== undefined)
     return { test: written, status: "skipped", unmet: [], ran: null, outcomes: null };
-  const input = written.input === "" ? inputFor(flow) : written.input;
-  const test: FlowTest = { ...written, params: argumentsFor(flow, written.params), input };
+  const test = testAsRun(flow, written);
   const ran = await runInMemory(flow, test);
   const outcomes = observe(flow, ran.entries, ran);
   const unmet =
     ran.fault === undefined
-      ? [...unmetIn(expectedOf(test), outcomes.observed, ran.heard), ...leftOver(test, ran, outcomes)]
+      ? [
+          ...unmetIn(expectedOf(test), outcomes.observed, ran.heard, test.line),
+          ...leftOver(test, ran, outcomes),
+        ]
       : [faulty(ran.fault)];
   return { test: written, status: unmet.length === 0 ? "passed" : "failed", unmet, ran, outcomes };
+}
+
+/** The test as it is run, with every value that the flow asks for. */
+export function testAsRun(flow: Prepared, written: FlowTest): FlowTest {
+  const input = written.input === "" ? inputFor(flow) : written.input;
+  return { ...written, params: argumentsFor(flow, written.params), input };
 }
 
 /** A test that ends before the run does expects no outcome. */
@@ -44,7 +51,7 @@ function faulty({ line, why }: NonNullable<Ran["fault"]>): Unmet {
 
 /** A script that the run did not follow is said as such: it explains everything else. */
 function leftOver(test: FlowTest, { warnings }: Ran, { observed }: Outcomes): readonly Unmet[] {
-  const code = observed.code as Json | undefined;
+  const code = observed.code;
   const isExpected =
     Object.hasOwn(test.expect.values, "code") || Object.hasOwn(test.expect.values, "warnings");
   if (isExpected) return [];
