@@ -862,13 +862,20 @@ const DECLARED = {
     words: [RUN],
     flags: [
       { name: "redact", help: "remove texts of people and models, as far as the run still replays" },
+      { name: "test", help: "write a test of the flow that goes the way of the run" },
+      { name: "script", help: "write the answers of the run for `lockstep run --script`" },
       { ...OUT, help: "write to FILE instead of stdout" },
     ],
     details: [
       RUN_IDS,
-      "The file always contains the whole flow with its prompts and schemas, even with --redact.",
+      "--test writes answers, checks, tools, hooks and people as tables, and the path and the end as expectations.",
+      "An exported run always contains the whole flow with its prompts and schemas, even with --redact.",
     ],
-    examples: ["lockstep export @last -o run.json", "lockstep export @failed --redact -o run.json"],
+    examples: [
+      "lockstep export @last -o run.json",
+      "lockstep export @failed --redact -o run.json",
+      "lockstep export @last --test -o .agent/iterator/tests/recorded.yaml",
+    ],
   },
   import: {
     summary: "import an exported run into this project",

@@ -5,7 +5,16 @@ import { createScripted } from "../backends/scripted/scripted.ts";
 import { judgeCommand } from "../effects/checks/check-command.ts";
 import type { ProcessResult } from "../effects/process/process.ts";
 import { drive } from "../engine/drive/drive.ts";
-import type { Backend, Clock, Hooks, Message, Ports, Toolbox, TurnRequest } from "../engine/ports.ts";
+import type {
+  Backend,
+  Clock,
+  Hooks,
+  Message,
+  Ports,
+  Toolbox,
+  TurnRequest,
+  TurnResult,
+} from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { CallResult, CheckResult, Entry } from "../flow/event.ts";
 import type { Around, CheckGiven, FlowTest } from "../flow/flow-test.ts";
@@ -122,7 +131,7 @@ function listening(backend: Backend, heard: Heard[], turns: Turns): Backend {
     ...backend,
     turn: async (request) => {
       await turns.of(request.asker.step, request.signal);
-      heard.push(heardIn(request));
+      if (request.messages.length > 0) heard.push(heardIn(request));
       return await turn(request);
     },
   };
@@ -173,7 +182,7 @@ function portsFor(
     ...(flow.hooks !== undefined && { hooks: hooksOf(around, turns) }),
     shell: {
       check: (check, signal) => checkResult(check, checked(check.name) ?? { kind: "pass" }, signal),
-      perform: (_step, _args, _signal) => Promise.reject(new Error("a test in memory runs no commands")),
+      perform: (step, _args, signal) => insteadOfCommand(backend, step, signal),
     },
     watch: {
       look: () => {
@@ -191,6 +200,12 @@ function portsFor(
       },
     },
   };
+}
+
+/** No command is run: the script says what it gives, as it does for a model. */
+function insteadOfCommand(backend: Backend, { id: step }: Step, signal: AbortSignal): Promise<TurnResult> {
+  const asker = { step, visit: 1, turn: 1, attempt: 1, key: `${RUN}/${step}`, beside: [] };
+  return backend.turn!({ asker, model: "", system: "", messages: [], tools: [], signal });
 }
 
 function timesChecked(past: readonly Entry[], name: string): number {

@@ -21,8 +21,7 @@ async function runOf(name: string, week: number, claims: readonly (string | null
   const given: { [check: string]: CheckGiven[] } = { "tests-pass": [], "git-clean": [] };
   for (const failed of claims) {
     given["tests-pass"]!.push({ kind: failed === "tests-pass" ? "fail" : "pass" });
-    if (failed !== "tests-pass")
-      given["git-clean"]!.push({ kind: failed === "git-clean" ? "fail" : "pass" });
+    if (failed !== "tests-pass") given["git-clean"]!.push({ kind: failed === "git-clean" ? "fail" : "pass" });
   }
   const usage = { in: 90, out: 10, usd: 0.5 };
   const script = [
