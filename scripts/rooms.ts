@@ -31,6 +31,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
       "story",
       "tell",
       "proof",
+      "run",
     ],
   },
   run: {

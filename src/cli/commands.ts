@@ -461,6 +461,16 @@ const DECLARED = {
       { name: "shard", takes: "I/N", help: "only the I-th of N parts of the tests" },
       { name: "list", help: "list the tests instead of running them" },
       { name: "cut", help: "run each test again from every prefix of its journal: the end must be the same" },
+      { name: "update", help: "rewrite the snapshots that differ, and remove those without a test" },
+      { name: "memory", help: "leave out tests on copies of a project, which run commands and need trust" },
+      {
+        name: "jobs",
+        takes: "N",
+        is: "count",
+        help: "run N tests on copies of a project at once (default 2)",
+      },
+      TRUST,
+      SANDBOX,
       { name: "watch", help: "test again whenever a file of the agents changes, until Ctrl-C" },
       {
         name: "reporter",
@@ -483,7 +493,8 @@ const DECLARED = {
       { name: "write", help: "with --generate: write the tests to .agent/NAME/tests/generated.yaml" },
     ],
     details: [
-      "Tests run in memory: no model is called, no command runs, and no trust is needed. FILE names test files; patterns work.",
+      "No model is called. Tests run in memory: no command runs, and no trust is needed. FILE names test files; patterns work.",
+      "A test with `project: FOLDER` runs on a copy of that folder, with real tools and checks: it needs trust, as a run does.",
       "The run of a failed test is kept in .lockstep/tests; `why`, `show`, `logs` and `replay` read it.",
       "The exit code is 7 if a test failed, and 2 if a test file is wrong or there are no tests.",
       "tests/settings.yaml sets the least coverage: with --coverage the exit code is 7 if it is missed.",

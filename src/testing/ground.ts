@@ -5,16 +5,7 @@ import { createScripted } from "../backends/scripted/scripted.ts";
 import { judgeCommand } from "../effects/checks/check-command.ts";
 import type { ProcessResult } from "../effects/process/process.ts";
 import { drive } from "../engine/drive/drive.ts";
-import type {
-  Backend,
-  Clock,
-  Hooks,
-  Message,
-  Ports,
-  Toolbox,
-  TurnRequest,
-  TurnResult,
-} from "../engine/ports.ts";
+import type { Backend, Hooks, Message, Ports, Toolbox, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { CallResult, CheckResult, Entry } from "../flow/event.ts";
 import type { Around, CheckGiven, FlowTest } from "../flow/flow-test.ts";
@@ -23,7 +14,8 @@ import { own, type Json } from "../flow/json.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
 import { composer } from "../prompts/compose.ts";
 import { expandReplies } from "../proof/expand.ts";
-import type { Heard } from "../proof/observe.ts";
+import type { Heard, Observed } from "../proof/observe.ts";
+import { memoryClock } from "./test-clock.ts";
 
 export type Ran = {
   readonly entries: readonly Entry[];
@@ -33,6 +25,10 @@ export type Ran = {
   readonly warnings: readonly string[];
   /** Why the test could not be run; the line is the reply's. */
   readonly fault?: { readonly line: number; readonly why: string };
+  /** What the run left behind in its project and on GitHub. */
+  readonly left?: Observed;
+  /** Parts of its texts that differ from run to run, and what is written for them in a snapshot. */
+  readonly volatile?: readonly (readonly [text: string, name: string])[];
 };
 
 export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly Entry[] = []): Promise<Ran> {
@@ -115,7 +111,8 @@ export function createTurns(order: readonly StepId[]): Turns {
       for (const wake of woken) wake();
     },
     of: async (step, signal) => {
-      while (first !== undefined && first !== step && !signal.aborted)
+      const isOthers = () => first !== undefined && first !== step && !signal.aborted;
+      while (isOthers())
         await new Promise<void>((wake) => {
           waiting.push(wake);
           signal.addEventListener("abort", () => wake(), { once: true });
@@ -137,7 +134,7 @@ function listening(backend: Backend, heard: Heard[], turns: Turns): Backend {
   };
 }
 
-function heardIn({ asker: { step, visit }, system, messages }: TurnRequest): Heard {
+export function heardIn({ asker: { step, visit }, system, messages }: TurnRequest): Heard {
   const texts = messages.map(textOf);
   return { step, visit, system, said: texts.at(-1) ?? "", text: [system, ...texts].join("\n") };
 }
@@ -177,7 +174,7 @@ function portsFor(
     backend,
     compose: composer,
     cwd: "/",
-    clock: fakeClock(around.clock, waits),
+    clock: memoryClock(around.clock, waits),
     toolbox: toolboxOf(around),
     ...(flow.hooks !== undefined && { hooks: hooksOf(around, turns) }),
     shell: {
@@ -276,18 +273,5 @@ function hooksOf({ hooks }: Around, turns: Turns): Hooks {
       return value === null ? { kind: "absent" } : { kind: "gave", value };
     },
     close: () => Promise.resolve(),
-  };
-}
-
-function fakeClock(start: number, waits: number[]): Clock {
-  let now = start;
-  return {
-    now: () => now++,
-    sleep: async (ms, signal) => {
-      await new Promise(setImmediate);
-      if (signal.aborted) return;
-      waits.push(ms);
-      now += ms;
-    },
   };
 }

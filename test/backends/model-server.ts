@@ -9,7 +9,7 @@ export type Wire = Exclude<ProviderId, "ollama">;
 export const WIRES: readonly Wire[] = ["anthropic", "openai", "openai-chat", "openai-compatible", "google"];
 
 /** What the model does with one request. A script's reply, or something that a script has no words for. */
-export type Deed = ScriptReply & {
+export type Deed = Omit<ScriptReply, "usage"> & {
   /** Tool input as it goes over the wire, in the place of JSON. */
   readonly rawInput?: string;
   readonly stop?: "length" | "refusal";
@@ -46,7 +46,7 @@ export type ModelServer = {
 /** `next` gives what is done with a request, or undefined for one too many. */
 export async function modelServer(
   wire: Wire,
-  next: readonly Deed[] | ((seen: Seen) => Deed | undefined),
+  next: readonly (Deed | ScriptReply)[] | ((seen: Seen) => Deed | undefined),
 ): Promise<ModelServer> {
   const seen: Seen[] = [];
   let dropped = 0;
@@ -103,9 +103,14 @@ function completing(deed: Deed | undefined, body: JsonObject): Deed | undefined 
   return { ...rest, calls: [...(deed.calls ?? []), { name, input: output as JsonObject }] };
 }
 
-function listed(deeds: readonly Deed[]): () => Deed | undefined {
+/** What a script says about usage is not what a server counts. */
+function listed(deeds: readonly (Deed | ScriptReply)[]): () => Deed | undefined {
   let at = 0;
-  return () => deeds[at++];
+  return () => {
+    const { usage, ...deed } = deeds[at++] ?? {};
+    if (at > deeds.length) return undefined;
+    return usage !== undefined && "input" in usage ? { ...deed, usage } : deed;
+  };
 }
 
 async function act(
