@@ -135,7 +135,7 @@ function replyOf(step: StepId, reply: Reply): TestReply | null {
     line: 0,
     step,
     ...((text !== "" || (calls.length === 0 && output === undefined)) && { text }),
-    ...(calls.length > 0 && { calls: calls.map(({ id, name, input }) => ({ name, input, id })) }),
+    ...(calls.length > 0 && { calls: calls.map(({ name, input }) => ({ name, input })) }),
     ...(output !== undefined && { output }),
     ...(Object.keys(took).length > 0 && { usage: took }),
   };

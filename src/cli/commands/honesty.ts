@@ -28,7 +28,12 @@ export async function showHonesty(call: CallOf<"honesty">): Promise<number> {
       ...honesty,
       ...(rows !== null && { by: flags.by, rows }),
     });
-  else screen.print(textOf(name, honesty, rows, flags.by, damaged, screen.out).join("\n"));
+  else
+    screen.print(
+      textOf(name, honesty, rows, flags.by, damaged, screen.out)
+        .map((line) => line.trimEnd())
+        .join("\n"),
+    );
   return EXIT.completed;
 }
 
