@@ -46,7 +46,7 @@ export type ModelServer = {
 /** `next` gives what is done with a request, or undefined for one too many. */
 export async function modelServer(
   wire: Wire,
-  next: readonly (Deed | ScriptReply)[] | ((seen: Seen) => Deed | undefined),
+  next: readonly Served[] | ((seen: Seen) => Served | undefined),
 ): Promise<ModelServer> {
   const seen: Seen[] = [];
   let dropped = 0;
@@ -63,7 +63,7 @@ export async function modelServer(
         body: JSON.parse(text || "{}") as JsonObject,
       };
       seen.push(one);
-      void act(wire, completing(queue(one), one.body), text, response);
+      void act(wire, completing(deedOf(queue(one)), one.body), text, response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -103,14 +103,18 @@ function completing(deed: Deed | undefined, body: JsonObject): Deed | undefined 
   return { ...rest, calls: [...(deed.calls ?? []), { name, input: output as JsonObject }] };
 }
 
-/** What a script says about usage is not what a server counts. */
-function listed(deeds: readonly (Deed | ScriptReply)[]): () => Deed | undefined {
+function listed(deeds: readonly Served[]): () => Served | undefined {
   let at = 0;
-  return () => {
-    const { usage, ...deed } = deeds[at++] ?? {};
-    if (at > deeds.length) return undefined;
-    return usage !== undefined && "input" in usage ? { ...deed, usage } : deed;
-  };
+  return () => deeds[at++];
+}
+
+/** A reply of a script may be served too. What it says about usage is not what a server counts. */
+type Served = Deed | ScriptReply;
+
+function deedOf(served: Served | undefined): Deed | undefined {
+  if (served?.usage === undefined || "input" in served.usage) return served as Deed | undefined;
+  const { usage: _usage, ...deed } = served;
+  return deed as Deed;
 }
 
 async function act(
