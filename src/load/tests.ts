@@ -538,7 +538,7 @@ function groundOf(
 
 // Expectations.
 
-function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): Expected {
+function expectedOf(reading: Reading, { expect }: Pick<TestSource, "expect">, pointer: string): Expected {
   const { document } = reading;
   if (!isObject(expect)) return { lines: {}, values: { outcome: "completed", warnings: [] } };
   const lines: { [key: string]: number } = {};
@@ -567,3 +567,14 @@ function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): 
       );
   return { lines, values: expect };
 }
+
+// The reader of evaluation tasks has these in common with tests.
+export {
+  documentOf as testDocument,
+  groundOf as testGround,
+  expectedOf as testExpected,
+  isParameter as isTestParameter,
+  unknownParameter as unknownTestParameter,
+  besides as besideTest,
+  report as reportTest,
+};

@@ -9,7 +9,8 @@ import type { CallResult, CheckResult, Event, FaultKind, HookName, Reply, Usage 
 import type { Command, StepCommand } from "../flow/command.ts";
 import type { Flow, Label, Step } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
-import { draftsOf, lacking, otherWord, withoutLabel, type GivenValue } from "./answers.ts";
+import { draftsOf, having, lacking, otherWord, withoutLabel, type GivenValue } from "./answers.ts";
+import { callBeyond, callsWithin, refusal } from "./calls.ts";
 
 export type Happening =
   | {
@@ -89,7 +90,7 @@ function byModel(flow: Flow, step: Step): readonly Happening[] {
     ...(strange === null ? [] : [{ kind: "says", text: "", payload: strange } as const]),
     ...(elsewhere === null ? [] : [{ kind: "says", text: "", payload: elsewhere } as const]),
     { kind: "says", text: "I am not sure." },
-    ...step.carry.flatMap(({ key }) => lacking(step, key) ?? []),
+    ...step.carry.flatMap(({ key }) => [lacking(step, key), having(step, key)].filter((one) => one !== null)),
     ...keywords(flow, step),
     ...callsOf(step),
     { kind: "faults", fault: "rate-limit" },
@@ -99,35 +100,13 @@ function byModel(flow: Flow, step: Step): readonly Happening[] {
   return made;
 }
 
-/** One call of each tool that the step may use, and one that it may not. */
+/** One call for each rule that allows some, and one that the gate denies. */
 function callsOf(step: Step): readonly Happening[] {
-  const allowed = toolNames(step);
-  const refused = Object.keys(INPUTS).find((tool) => !allowed.includes(tool)) ?? "Unknown";
-  return [...allowed, refused].map((tool) => ({
-    kind: "calls",
-    tool,
-    input: INPUTS[tool] ?? {},
-    isAllowed: tool !== refused,
-  }));
+  const allowed = callsWithin(step).map(({ call }) => ({ call, isAllowed: true }));
+  return [...allowed, { call: callBeyond(step), isAllowed: false }].map(
+    ({ call: { name, input }, isAllowed }) => ({ kind: "calls", tool: name, input, isAllowed }),
+  );
 }
-
-/** `Bash(git *)` is a rule about the tool Bash. */
-function toolNames({ tools }: Step): readonly string[] {
-  return [...new Set(tools.allow.map((rule) => rule.split("(", 1)[0]!))];
-}
-
-/** Input that a tool takes. */
-const INPUTS: { readonly [tool: string]: JsonObject } = {
-  WebFetch: { url: "https://example.com/" },
-  Read: { file_path: "file.txt" },
-  Write: { file_path: "file.txt", content: "text" },
-  Edit: { file_path: "file.txt", old_string: "a", new_string: "b" },
-  Bash: { command: "true" },
-  Glob: { pattern: "*" },
-  Grep: { pattern: "a" },
-  TodoWrite: { todos: [] },
-  Task: { description: "a task", prompt: "do it" },
-};
 
 /** What the stop rule listens for, said beside each answer. */
 function keywords({ stop }: Flow, step: Step): readonly Happening[] {
@@ -232,15 +211,14 @@ export function eventOf(flow: Flow, state: State, choice: Happening): Event | nu
 }
 
 function called({ steps }: Flow, { step, visit, turn, calls }: StepCommand & { type: "call" }): Event {
-  const allowed = toolNames(steps[step]!);
-  const results = calls.map(({ id, name }): CallResult => {
-    if (allowed.includes(name)) return { id, name, ok: true, content: `${name} done` };
-    return { id, name, ok: false, content: DENIED, denied: DENIED };
+  const names = calls.map(({ name }) => name);
+  const results = calls.map(({ id, name, input }): CallResult => {
+    const denied = refusal(steps[step]!, { name, input }, names);
+    if (denied === null) return { id, name, ok: true, content: `${name} done` };
+    return { id, name, ok: false, content: denied, denied };
   });
   return { type: "step.called", step, visit, turn, results };
 }
-
-const DENIED = "The step may not call this tool.";
 
 type Asking = StepCommand & { readonly type: "ask" };
 

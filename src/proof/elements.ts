@@ -10,6 +10,7 @@ import type { ElementKind } from "../flow/test-settings.ts";
 import { budgetOf } from "../tell/budget.ts";
 import { outlineOf } from "../tell/outline.ts";
 import { canLack } from "./answers.ts";
+import { callsWithin } from "./calls.ts";
 
 export type Element = {
   readonly id: string;
@@ -70,13 +71,16 @@ export function elementsOf(flow: Flow): readonly Element[] {
     here("steps", called.step(step.id));
     addWays(here, flow, step, joins.get(step.id) ?? new Set());
     if (step.stage === undefined)
-      for (const to of back.get(step.id) ?? []) here("transitions", called.back(step.id, to), "guard");
+      for (const to of back.get(step.id) ?? [])
+        if (live.has(to)) here("transitions", called.back(step.id, to), "guard");
     if (step.guard !== undefined) addGuard(here, flow, step.id, step.guard);
     addAnswers(here, flow, step);
     addStage(here, flow, step);
     addLimits(here, step);
-    for (const tool of toolsOf(step)) here("boundaries", called.tool(step.id, tool), "tools");
-    if (step.by.kind === "model") here("boundaries", called.denied(step.id), "tools");
+    if (step.by.kind === "model") {
+      for (const { rule } of callsWithin(step)) here("boundaries", called.tool(step.id, rule), "tools");
+      here("boundaries", called.denied(step.id), "tools");
+    }
     for (const { key } of step.carry)
       for (const isThere of [true, false])
         if (isThere || canLack(step, key)) here("data", called.data(step.id, key, isThere), "carry", key);
@@ -218,10 +222,6 @@ function addLimits(here: Adding, step: Step): void {
   if (step.by.kind !== "model") return;
   here("limits", called.limit(step.id, "a fault that is waited out"));
   here("limits", called.limit(step.id, "a fault that stops the run"));
-}
-
-function toolsOf({ tools, by }: Step): readonly string[] {
-  return by.kind === "command" ? [] : tools.allow;
 }
 
 function addStop(add: Adding, flow: Flow): void {

@@ -117,6 +117,12 @@ function mismatchOfLists(
   return fits(0, 0) ? null : wrong;
 }
 
+/** Whether the path is somewhere in what was gone, written as in `expect.path`. */
+export function holdsPath(path: readonly string[], gone: readonly string[]): boolean {
+  const wrong: Mismatch = { at: "", expected: [...path], got: [...gone] };
+  return mismatchOfLists(["...", ...path, "..."], gone, "path", wrong) === null;
+}
+
 /** `{ at: STEP[@VISIT], saw, unseen }`, or a list of them. */
 function unsaid(expected: Json, heard: readonly Heard[]): Mismatch | null {
   for (const [index, one] of (Array.isArray(expected)

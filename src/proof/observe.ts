@@ -88,7 +88,7 @@ function callsIn({ deeds }: Moment): readonly string[] {
   );
 }
 
-function legsOf(moments: readonly Moment[]): readonly Leg[] {
+export function legsOf(moments: readonly Moment[]): readonly Leg[] {
   return moments.flatMap(({ deeds }) => {
     const failed = deeds.find((deed) => deed.kind === "overturned");
     return deeds.flatMap((deed) =>

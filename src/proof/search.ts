@@ -206,7 +206,8 @@ function laneKey(flow: Prepared, state: State, lane: Lane): string {
 function detailOf(command: Lane["command"]): string {
   if (command.type === "hook") return command.hook;
   if (command.type === "check") return command.checks.join("+");
-  return command.type === "call" ? command.calls.map(({ name }) => name).join("+") : "";
+  // Calls of one tool may be allowed by different rules.
+  return command.type === "call" ? JSON.stringify(command.calls.map(({ name, input }) => [name, input])) : "";
 }
 
 /** Steps to a completed end, from every state that has one before it. */

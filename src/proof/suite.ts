@@ -11,6 +11,7 @@ import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
 import type { Happening } from "./choices.ts";
+import { draftsOf } from "./answers.ts";
 import { inputFor } from "./arguments.ts";
 import { hitsIn } from "./cover.ts";
 import { walk, type Searched, type Course } from "./search.ts";
@@ -56,7 +57,7 @@ function testOf(
   for (const [at, choice] of way.entries()) {
     const { entry } = moments[at + 1]!;
     const { event } = entry;
-    if (event.type === "step.answered") addReply(script, replyOf(event.step, choice));
+    if (event.type === "step.answered") addReply(script, replyOf(flow, event.step, choice));
     if (event.type === "step.checked")
       for (const { name, ok } of event.results) (checks[name] ??= []).push({ kind: ok ? "pass" : "fail" });
     if (event.type === "step.hooked" && choice.kind === "hooks")
@@ -105,12 +106,15 @@ function onlyFailing(checks: { readonly [name: string]: readonly CheckGiven[] })
   );
 }
 
-function replyOf(step: string, choice: Happening): TestReply {
+function replyOf({ steps }: Flow, step: string, choice: Happening): TestReply {
   const reply = { line: 0, step };
   switch (choice.kind) {
     case "answers": {
       const given = Object.fromEntries(choice.with.map(({ path, value }) => [path.join("."), value]));
       const text = choice.text === undefined ? {} : { text: choice.text };
+      // An answer that its label does not stand for is written out.
+      if (!draftsOf(steps[step]!).some(({ payload }) => payload === choice.payload))
+        return { ...reply, ...text, output: choice.payload };
       return { ...reply, ...text, label: choice.label, ...(choice.with.length > 0 && { with: given }) };
     }
     case "says":

@@ -13,6 +13,8 @@ import { textsFor } from "./pattern-text.ts";
 export type WantedValue = {
   readonly with?: readonly { readonly path: Path; readonly value: Json }[];
   readonly without?: readonly Path[];
+  /** Places that hold something, whatever it is. */
+  readonly having?: readonly Path[];
 };
 
 export type Synthesised =
@@ -46,8 +48,9 @@ type Tree = {
 
 const NOTHING: Tree = { below: {} };
 
-function treeOf({ with: given = [], without = [] }: WantedValue): Tree {
+function treeOf({ with: given = [], without = [], having = [] }: WantedValue): Tree {
   let tree = NOTHING;
+  for (const path of having) tree = planted(tree, path, NOTHING);
   for (const { path, value } of given) tree = planted(tree, path, { value, below: {} });
   for (const path of without) tree = planted(tree, path, { absent: true, below: {} });
   return tree;

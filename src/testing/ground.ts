@@ -93,13 +93,13 @@ function marksIn(past: readonly Entry[]): readonly Json[] {
 }
 
 /** Siblings of a fork are done one after the other, so that a test goes the same way each time. */
-type Turns = {
+export type Turns = {
   readonly now: (lanes: readonly { readonly step: StepId }[]) => void;
   /** Waits until it is the turn of the step. */
   readonly of: (step: StepId, signal: AbortSignal) => Promise<void>;
 };
 
-function createTurns(order: readonly StepId[]): Turns {
+export function createTurns(order: readonly StepId[]): Turns {
   let first: StepId | undefined;
   let waiting: (() => void)[] = [];
   const placeOf = (step: StepId) => (order.includes(step) ? order.indexOf(step) : order.length);
