@@ -157,6 +157,15 @@ function testOf(reading: Reading, file: TestFileSource, source: TestSource, poin
     if (!isParameter(flow, name)) unknownParameter(reading, pointer, name);
   const { until } = source;
   if (until !== undefined) stepNamed(reading, until, `${pointer}/until`);
+  const ground = groundOf(reading, source.project ?? file.project, source.git ?? file.git);
+  if (ground.kind === "project" && reading.files.list(ground.folder) === null)
+    report(
+      reading,
+      "TEST-FIXTURE",
+      source.project === undefined ? "/project" : `${pointer}/project`,
+      `The folder ${ground.folder} does not exist.`,
+      "Name a folder of the project, relative to the test file.",
+    );
   return {
     name: source.name ?? "a test",
     file: document.file,
@@ -166,12 +175,7 @@ function testOf(reading: Reading, file: TestFileSource, source: TestSource, poin
     script: scriptOf(reading, source, pointer),
     ...(until !== undefined && { until }),
     around: aroundOf(reading, file, source, pointer),
-    ground: groundOf(
-      reading,
-      source.project ?? file.project,
-      source.git ?? file.git,
-      source.project === undefined ? "/project" : `${pointer}/project`,
-    ),
+    ground,
     expect: expectedOf(reading, source, pointer),
     only: source.only,
     ...(source.skip !== undefined && { skip: source.skip }),
@@ -508,21 +512,12 @@ function besides(file: string, path: string): string {
 }
 
 function groundOf(
-  reading: Reading,
+  { document }: Pick<Reading, "document">,
   project: string | undefined,
   git: Json | undefined,
-  pointer: string,
 ): TestGround {
   if (project === undefined) return { kind: "memory" };
-  const folder = besides(reading.document.file, project);
-  if (reading.files.list(folder) === null)
-    report(
-      reading,
-      "TEST-FIXTURE",
-      pointer,
-      `The folder ${project} does not exist in the project.`,
-      "Name a folder relative to the test file.",
-    );
+  const folder = besides(document.file, project);
   if (git === undefined || git === false || git === null) return { kind: "project", folder, git: false };
   const { commits, branch, dirty } = isObject(git) ? git : {};
   return {
@@ -570,7 +565,6 @@ function expectedOf(reading: Reading, { expect }: Pick<TestSource, "expect">, po
 
 // The reader of evaluation tasks has these in common with tests.
 export {
-  documentOf as testDocument,
   groundOf as testGround,
   expectedOf as testExpected,
   isParameter as isTestParameter,
