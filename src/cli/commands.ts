@@ -582,6 +582,28 @@ const DECLARED = {
       "lockstep eval fixer --resume eval-3f9 --budget 8usd",
     ],
   },
+  mutate: {
+    summary: "change a flow in small ways and report which changes its tests notice",
+    words: [AGENT],
+    flags: [
+      { name: "min", takes: "PERCENT", is: "count", help: "exit with 7 if the score is below this" },
+      {
+        name: "class",
+        takes: "CLASS",
+        is: "choice",
+        offers: ["gates", "routes", "contract", "words", "reach"],
+        repeats: true,
+        help: "only changes of this class: gates, routes, contract, words or reach",
+      },
+      { name: "write", help: "add the tests that would notice the rest to tests/generated.yaml" },
+    ],
+    details: [
+      "Each change that no test notices is printed with the shortest test found that would notice it.",
+      "Everything runs in memory, as in `lockstep test`: no model is asked and no trust is needed.",
+      "The score is killed / (killed + survived + not covered). What `lockstep check` reports is not counted.",
+    ],
+    examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
+  },
   graph: {
     summary: "draw the flow of an agent and mark the findings of check",
     words: [AGENT],
@@ -986,6 +1008,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   test: async () => (await import("./commands/test.ts")).testAgents,
   coverage: async () => (await import("./commands/coverage.ts")).showCoverage,
   eval: async () => (await import("./commands/eval.ts")).evaluate,
+  mutate: async () => (await import("./commands/mutate.ts")).mutateAgent,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,
   explain: async () => (await import("./commands/explain.ts")).explain,
   probe: async () => (await import("./commands/probe.ts")).probeAgent,

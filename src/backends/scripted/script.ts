@@ -19,6 +19,13 @@ export type ScriptReply = {
     readonly status?: number;
     readonly retryAfterMs?: number;
   };
+  /** What the response took; only tests of flows give it. */
+  readonly usage?: {
+    readonly in?: number;
+    readonly out?: number;
+    readonly usd?: number;
+    readonly turns?: number;
+  };
 };
 
 /** Reads a script; SCRIPT_INVALID names the file, the reply and what is wrong with it. */

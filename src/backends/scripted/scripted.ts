@@ -62,7 +62,7 @@ export function giveReply(reply: ScriptReply, { asker, output: wanted }: TurnReq
     text: reply.text ?? (isObject(output) || output === undefined ? "" : JSON.stringify(output)),
     calls,
     ...(isObject(output) && !isCall && { output }),
-    usage: USAGE,
+    usage: reply.usage === undefined ? USAGE : usageOf(reply.usage),
   };
 }
 
@@ -81,6 +81,11 @@ function unused(left: readonly { readonly reply: ScriptReply; readonly index: nu
 const MOST_NAMED = 3;
 
 const USAGE: Usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
+
+function usageOf(taken: NonNullable<ScriptReply["usage"]>): Usage {
+  const { in: inputTokens = 0, out: outputTokens = 0, usd: costUsd = null, turns = 1 } = taken;
+  return { turns, inputTokens, outputTokens, costUsd };
+}
 
 function unexpected(reply: ScriptReply, request: TurnRequest): string | null {
   if (reply.saw === undefined && reply.unseen === undefined) return null;
