@@ -50,9 +50,14 @@ test("the parts are kept in one order, and an unknown one is refused", () => {
 });
 
 test("what differs from run to run is written as a name, and a fence is longer than those in the text", () => {
-  const said = "```js\ncode\n```\nin /tmp/x-1/project, run abcdef1234, at 2026-01-01T00:00:00.001Z, " + "a".repeat(64);
+  const said =
+    "```js\ncode\n```\nin /tmp/x-1/project, run abcdef1234, at 2026-01-01T00:00:00.001Z, " + "a".repeat(64);
   const heard = [{ step: "initial.a", visit: 2, system: "Be brief.", said, text: said }];
-  const outcomes = { moments: [], path: [], observed: { path: ["initial.a next -> end"], outcome: "completed" } };
+  const outcomes = {
+    moments: [],
+    path: [],
+    observed: { path: ["initial.a next -> end"], outcome: "completed" },
+  };
   const volatile = [
     ["/tmp/x-1", "temporary"],
     ["/tmp/x-1/project", "folder"],
@@ -101,5 +106,12 @@ test("far changes are kept apart, and what is equal has none", () => {
 test("long texts are compared by their first and last difference", () => {
   const long = Array.from({ length: 3000 }, (_, at) => `line ${at}`);
   const changed = changedLines(long.join("\n"), long.with(1500, "x").join("\n"));
-  assert.deepEqual(changed, ["  line 1498", "  line 1499", "- line 1500", "+ x", "  line 1501", "  line 1502"]);
+  assert.deepEqual(changed, [
+    "  line 1498",
+    "  line 1499",
+    "- line 1500",
+    "+ x",
+    "  line 1501",
+    "  line 1502",
+  ]);
 });
