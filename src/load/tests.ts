@@ -48,6 +48,13 @@ export function readTests(flow: Flow, files: FileTree): TestsRead {
   return { tests, problems: findings.map((finding) => toProblem(finding, null)) };
 }
 
+/** The tests of one file. */
+export function testsIn(flow: Flow, files: FileTree, file: string): TestsRead {
+  const findings: Finding[] = [];
+  const tests = readTestFile(flow, files, file, findings);
+  return { tests, problems: findings.map((finding) => toProblem(finding, null)) };
+}
+
 /** What reads one file. */
 type Reading = {
   readonly flow: Flow;

@@ -132,7 +132,60 @@ test("a run of tests that is killed leaves the project as it was, and the next o
   assert.deepEqual(copies(), []);
 });
 
-test("the verdict on a copy is that of run --script on the same folder", () => {
+const SCRIPTED = [
+  ["01-fix-a-test", "fixer", { issue: 7 }],
+  ["03-checks-and-retries", "writer", { topic: "tides" }],
+  ["06-stage-machine", "ship", { task: "make the tests pass" }],
+  ["08-github-issue", "iterator", { issue: 12 }],
+] as const;
+
+for (const [example, agent, params] of SCRIPTED)
+  test(`${example}: the verdict on a copy is that of run --script on the same folder`, () => {
+    using scene = copyOf(example);
+    const words = Object.entries(params).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const place = join(scene.temp, "there", "project");
+    cpSync(join(scene.folder, "project"), place, { recursive: true });
+    cpSync(join(scene.folder, ".agent"), join(place, ".agent"), { recursive: true });
+    rmSync(join(place, ".agent", agent, "tests"), { recursive: true, force: true });
+    for (const args of [
+      ["init", "-q", "-b", "main"],
+      ["config", "user.name", "t"],
+      ["config", "user.email", "t@example.invalid"],
+      ["add", "-A"],
+      ["commit", "-qm", "start"],
+    ])
+      assert.equal(spawnSync("git", args, { cwd: place }).status, 0, args.join(" "));
+    const script = join(scene.folder, "script.yaml");
+    const ran = scene.lockstep(["run", agent, ...words, "--script", script, "--json", "--cwd", place]);
+    const result = JSON.parse(ran.stdout) as {
+      readonly outcome: string;
+      readonly exitCode: number;
+      readonly finalStepId: string;
+      readonly checks: readonly { readonly name: string; readonly ok: boolean }[];
+      readonly effects: readonly { readonly kind: string; readonly state: string }[];
+    };
+    const expect = {
+      outcome: result.outcome,
+      exit: result.exitCode,
+      final: result.finalStepId,
+      // Siblings of a fork are checked in any order.
+      ...(agent !== "ship" && {
+        checks: result.checks.map(({ name, ok }) => `${name} ${ok ? "passed" : "failed"}`),
+      }),
+      effects: result.effects.map(({ kind, state }) => `${kind} ${state}`),
+    };
+    const same = { name: "as in a run", project: "../../../project", git: true, params, expect };
+    writeTests(
+      scene.folder,
+      agent,
+      "same.json",
+      JSON.stringify({ tests: [{ ...same, script: "../../../script.yaml" }] }),
+    );
+    const { status, stdout, stderr } = scene.lockstep(["test", agent, "-t", "as in a run"]);
+    assert.equal(status, 0, stdout + stderr);
+  });
+
+test("files, git and changed files of a copy are looked at", () => {
   using scene = copyOf("01-fix-a-test");
   writeTests(
     scene.folder,
