@@ -5,7 +5,7 @@ import { createScripted } from "../backends/scripted/scripted.ts";
 import { judgeCommand } from "../effects/checks/check-command.ts";
 import type { ProcessResult } from "../effects/process/process.ts";
 import { drive } from "../engine/drive/drive.ts";
-import type { Backend, Hooks, Message, Ports, Toolbox, TurnRequest } from "../engine/ports.ts";
+import type { Backend, Hooks, Message, Ports, Toolbox, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { CallResult, CheckResult, Entry } from "../flow/event.ts";
 import type { Around, CheckGiven, FlowTest } from "../flow/flow-test.ts";
@@ -61,7 +61,9 @@ export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly
   const handle = await journal.create(about, past.length === 0 ? [first] : past);
   await drive({
     flow,
-    ports: portsFor(flow, test, listening(scripted, heard, turns), turns, waits, past),
+    ports: portsFor(flow, test, listening(scripted, heard, turns), turns, waits, past, (step, signal) =>
+      performed(scripted, turns, step, signal),
+    ),
     handle,
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
@@ -97,15 +99,20 @@ export type Turns = {
   readonly now: (lanes: readonly { readonly step: StepId }[]) => void;
   /** Waits until it is the turn of the step. */
   readonly of: (step: StepId, signal: AbortSignal) => Promise<void>;
+  /** Steps that are at work beside this one. */
+  readonly beside: (step: StepId) => readonly StepId[];
 };
 
 export function createTurns(order: readonly StepId[]): Turns {
   let first: StepId | undefined;
+  let working: readonly StepId[] = [];
   let waiting: (() => void)[] = [];
   const placeOf = (step: StepId) => (order.includes(step) ? order.indexOf(step) : order.length);
   return {
+    beside: (step) => working.filter((one) => one !== step),
     now: (lanes) => {
-      first = lanes.toSorted((a, b) => placeOf(a.step) - placeOf(b.step))[0]?.step;
+      working = lanes.map(({ step }) => step).toSorted((a, b) => placeOf(a) - placeOf(b));
+      [first] = working;
       const woken = waiting;
       waiting = [];
       for (const wake of woken) wake();
@@ -133,6 +140,22 @@ function listening(backend: Backend, heard: Heard[], turns: Turns): Backend {
     },
   };
 }
+
+/** A step that a command performs is answered from the script like any other; it costs nothing. */
+async function performed(
+  scripted: Backend,
+  turns: Turns,
+  { id, model }: Step,
+  signal: AbortSignal,
+): Promise<TurnResult> {
+  await turns.of(id, signal);
+  const asker = { step: id, visit: 1, turn: 1, attempt: 1, key: id, beside: turns.beside(id) };
+  const result = await scripted.turn!({ asker, model, system: "", messages: [], tools: [], signal });
+  if (result.kind === "fault") return result;
+  return { ...result, output: result.output ?? { raw: result.text }, usage: NO_USAGE };
+}
+
+const NO_USAGE = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 export function heardIn({ asker: { step, visit }, system, messages }: TurnRequest): Heard {
   const texts = messages.map(textOf);
@@ -165,6 +188,7 @@ function portsFor(
   turns: Turns,
   waits: number[],
   past: readonly Entry[],
+  perform: (step: Step, signal: AbortSignal) => Promise<TurnResult>,
 ): Ports {
   const { around } = test;
   const checked = inOrder(around.checks, (name) => timesChecked(past, name));
@@ -179,7 +203,7 @@ function portsFor(
     ...(flow.hooks !== undefined && { hooks: hooksOf(around, turns) }),
     shell: {
       check: (check, signal) => checkResult(check, checked(check.name) ?? { kind: "pass" }, signal),
-      perform: (_step, _args, _signal) => Promise.reject(new Error("a test in memory runs no commands")),
+      perform: (step, _args, signal) => perform(step, signal),
     },
     watch: {
       look: () => {

@@ -19,7 +19,10 @@ export type ScriptReply = {
     readonly status?: number;
     readonly retryAfterMs?: number;
   };
-  /** What the response took; only tests of flows give it. */
+};
+
+/** A reply of a test, which may say what it took. */
+export type MeteredReply = ScriptReply & {
   readonly usage?: {
     readonly in?: number;
     readonly out?: number;
