@@ -660,6 +660,24 @@ const DECLARED = {
       "lockstep fuzz iterator --for 30s --seed 7",
       "lockstep fuzz iterator --persona eager --persona nearly --save",
     ],
+  honesty: {
+    summary: "how often a claim to be done agreed with the checks, over recorded runs",
+    words: [AGENT],
+    flags: [
+      { name: "since", takes: "TIME", is: "duration", help: "only runs of the last 24h, 30d or so" },
+      {
+        name: "by",
+        takes: "WHAT",
+        is: "choice",
+        offers: ["model", "step", "check", "week", "flow"],
+        help: "one row for each model, step, check, week or version of the flow",
+      },
+    ],
+    details: [
+      "A claim is a visit whose answer led to checks. No model is asked and nothing is run.",
+      "Rates are given with their counts and a 95 % interval. A check that never failed is named.",
+    ],
+    examples: ["lockstep honesty iterator", "lockstep honesty iterator --since 30d --by model"],
   },
   graph: {
     summary: "draw the flow of an agent and mark the findings of check",
@@ -911,13 +929,20 @@ const DECLARED = {
     words: [RUN],
     flags: [
       { name: "redact", help: "remove texts of people and models, as far as the run still replays" },
+      { name: "test", help: "write a test of the flow that goes the way of the run" },
+      { name: "script", help: "write the answers of the run for `lockstep run --script`" },
       { ...OUT, help: "write to FILE instead of stdout" },
     ],
     details: [
       RUN_IDS,
-      "The file always contains the whole flow with its prompts and schemas, even with --redact.",
+      "--test writes answers, checks, tools, hooks and people as tables, and the path and the end as expectations.",
+      "An exported run always contains the whole flow with its prompts and schemas, even with --redact.",
     ],
-    examples: ["lockstep export @last -o run.json", "lockstep export @failed --redact -o run.json"],
+    examples: [
+      "lockstep export @last -o run.json",
+      "lockstep export @failed --redact -o run.json",
+      "lockstep export @last --test -o .agent/iterator/tests/recorded.yaml",
+    ],
   },
   import: {
     summary: "import an exported run into this project",
@@ -1067,6 +1092,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   coverage: async () => (await import("./commands/coverage.ts")).showCoverage,
   eval: async () => (await import("./commands/eval.ts")).evaluate,
   mutate: async () => (await import("./commands/mutate.ts")).mutateAgent,
+  honesty: async () => (await import("./commands/honesty.ts")).showHonesty,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,
   explain: async () => (await import("./commands/explain.ts")).explain,
   probe: async () => (await import("./commands/probe.ts")).probeAgent,
