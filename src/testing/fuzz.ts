@@ -25,7 +25,7 @@ import {
 } from "../proof/properties.ts";
 import { shrink } from "../proof/shrink.ts";
 import {
-  drawn,
+  drawnSurroundings,
   givenBy,
   hostileRun,
   repeated,
@@ -89,7 +89,8 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
   const weaknesses = new Map<string, Weakness & FuzzCase>();
   const rare = new Map<string, number[]>();
   let runs = 0;
-  for (; runs < most && isOver?.() !== true; runs++) {
+  for (; runs < most; runs++) {
+    if (isOver?.() === true) break;
     // An interruption is heard only between runs.
     if (runs % BREATH === BREATH - 1) await new Promise(setImmediate);
     const more = seeded(seed * 1_000_003 + runs);
@@ -100,7 +101,7 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
     const start = way === null ? [] : [...way.numbers, oddAnswer(persona, more)];
     const draw = createDraw(start, next);
     const note = (step: Step, replies: number) => guide.note(step.id, { cast, draw, replies });
-    const run = await hostileRun(ground, drawn(ground, cast, draw, note));
+    const run = await hostileRun(ground, drawnSurroundings(ground, cast, draw, note));
     for (const moment of run.moments) addHits(hits, moment);
     const [end, counts] = [endOf(run), ends.get(persona)!];
     counts.set(end, (counts.get(end) ?? 0) + 1);
@@ -200,7 +201,8 @@ async function smallestCase(
   isSame: (next: HostileRun) => Promise<boolean>,
   most: number,
 ): Promise<{ readonly run: HostileRun; readonly it: FuzzCase }> {
-  const runOf = (list: readonly number[]) => hostileRun(ground, drawn(ground, cast, createDraw(list)));
+  const runOf = (list: readonly number[]) =>
+    hostileRun(ground, drawnSurroundings(ground, cast, createDraw(list)));
   const { list, tries } = await shrink(numbers, async (next) => isSame(await runOf(next)), most);
   const run = await runOf(list);
   const { persona } = cast.at(-1)!;

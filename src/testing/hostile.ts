@@ -67,7 +67,7 @@ const MOST_REPLIES = 5000;
 export type Cast = readonly { readonly persona: Persona; readonly until: number }[];
 
 /** `onAsked`: hears of each request before its answer is drawn. */
-export function drawn(
+export function drawnSurroundings(
   { flow, manners }: FuzzGround,
   cast: Cast,
   draw: Draw,
