@@ -239,6 +239,22 @@ export const PARTS = [
   "sandbox",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
+/** How a model misbehaves under `lockstep fuzz`. */
+export const FUZZ_PERSONAS = [
+  "plain",
+  "random",
+  "nearly",
+  "eager",
+  "stubborn",
+  "chatty",
+  "truncated",
+  "refusing",
+  "lost",
+  "huge",
+  "grabbing",
+  "flaky",
+  "injected",
+] as const;
 /** The files of schemas/, each without its ending. */
 export const SCHEMA_KINDS = [
   "agent",
@@ -604,6 +620,46 @@ const DECLARED = {
     ],
     examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
   },
+  fuzz: {
+    summary: "run an agent against a hostile model, and report what breaks",
+    words: [AGENT],
+    flags: [
+      { name: "runs", takes: "N", is: "count", help: "how many runs (default 1000)" },
+      { name: "for", takes: "TIME", is: "duration", help: "as many runs as fit into TIME, such as 30s" },
+      {
+        name: "seed",
+        takes: "N",
+        is: "count",
+        least: 0,
+        help: "which runs: the same seed gives the same runs (1)",
+      },
+      {
+        name: "persona",
+        takes: "NAME",
+        is: "choice",
+        offers: FUZZ_PERSONAS,
+        repeats: true,
+        help: "how the model misbehaves; every way if not given",
+      },
+      { name: "save", help: "write each case that was found to .agent/NAME/tests/fuzz-*.yaml" },
+      {
+        name: "fail-on",
+        takes: "WHAT",
+        is: "choice",
+        offers: ["weakness"],
+        help: "weakness: the exit code is 7 for weaknesses too, not only for broken properties",
+      },
+    ],
+    details: [
+      "Runs are in memory: no model is asked, no command is run, and no trust is needed. Nothing is written without --save.",
+      "The exit code is 7 if a property is broken: one that holds for every flow, or one of tests/settings.yaml.",
+      `The properties and the personas: ${manual("fuzzing")}`,
+    ],
+    examples: [
+      "lockstep fuzz iterator",
+      "lockstep fuzz iterator --for 30s --seed 7",
+      "lockstep fuzz iterator --persona eager --persona nearly --save",
+    ],
   honesty: {
     summary: "how often a claim to be done agreed with the checks, over recorded runs",
     words: [AGENT],
@@ -1032,6 +1088,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   continue: async () => (await import("./commands/steer.ts")).goOn,
   check: async () => (await import("./commands/check.ts")).checkAgents,
   test: async () => (await import("./commands/test.ts")).testAgents,
+  fuzz: async () => (await import("./commands/fuzz.ts")).fuzzAgent,
   coverage: async () => (await import("./commands/coverage.ts")).showCoverage,
   eval: async () => (await import("./commands/eval.ts")).evaluate,
   mutate: async () => (await import("./commands/mutate.ts")).mutateAgent,
