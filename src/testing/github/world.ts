@@ -61,7 +61,8 @@ export type World = {
 export function createWorld(owner: string, repo: string): World {
   let number = 0;
   let ticks = 0;
-  const now = () => new Date(Date.UTC(2026, 0, 1) + ++ticks * 1000).toISOString().replace(".000", "");
+  const start = Date.parse("2026-01-01T00:00:00Z");
+  const now = () => new Date(start + ++ticks * 1000).toISOString().replace(".000", "");
   const fresh = (): StoredIssue => {
     const at = now();
     number += 1;
