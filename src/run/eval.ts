@@ -182,7 +182,10 @@ function createEval(loaded: Loaded, begun: EvalRecord, journal: Journal, options
     const over = { costUsd, setAside: null, folder: null };
     if (judged.state === "error" && errors.length + 1 < TRIES)
       update(at, { ...over, state: "open", errors: [...errors, { run, reason: judged.reason ?? "" }] });
-    else options.onEnd?.(update(at, { ...over, ...judged }));
+    else {
+      const done = update(at, { ...over, ...judged });
+      options.onEnd?.(done);
+    }
     if (folder !== null) removeCopy(folder);
   };
 
@@ -206,7 +209,7 @@ function createEval(loaded: Loaded, begun: EvalRecord, journal: Journal, options
       ...(setAside !== null && { spending: { costUsd: Math.min(setAside, own) } }),
       cwd: folder,
       journal,
-      steered: true,
+      steered: options.journal === undefined,
       args: task.params,
       input: task.input,
       observe: (entry: Entry) => money.hear(at, entry),
@@ -293,7 +296,9 @@ function createMoney({ budgetUsd, scripts }: EvalRecord, runs: readonly PlacedRu
     }, 0);
   return {
     hear: (at: number, { event }: Entry) => {
-      const cost = usageIn(event)?.costUsd ?? 0;
+      const usage = usageIn(event);
+      if (usage === undefined) return;
+      const cost = usage.costUsd ?? 0;
       const { model } = runs[at]!;
       live.set(at, (live.get(at) ?? 0) + cost);
       largest.set(model, Math.max(largest.get(model) ?? 0, cost));
