@@ -10,6 +10,7 @@ import { AGENT } from "../src/load/agent/agent-shape.ts";
 import { CODES } from "../src/load/codes.ts";
 import { CHECK_REGISTRY } from "../src/load/questions/questions-shape.ts";
 import { COMPLETE_REGISTRY, REGISTRY } from "../src/load/registry/registry-shape.ts";
+import { TEST_FILE } from "../src/load/text/tests-shape.ts";
 import { MACHINE, STAGE } from "../src/load/stages/stage-shape.ts";
 import type { Form } from "../src/flow/shape.ts";
 import { toJsonSchema } from "../src/flow/shape.ts";
@@ -77,6 +78,7 @@ export function pages(): { readonly [file: string]: string } {
     "schemas/machine.schema.json": schemaFile("machine.yaml of a Lockstep agent", MACHINE),
     "schemas/config.schema.json": schemaFile("config.json of a Lockstep user", CONFIG),
     "schemas/script.schema.json": schemaFile("Script for the scripted model of Lockstep", SCRIPT),
+    "schemas/tests.schema.json": schemaFile("Tests of a Lockstep agent", TEST_FILE),
     "docs/map.md": [
       "# Index of the source files",
       "",

@@ -15,7 +15,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   },
   proof: {
     about: "What a flow can do: coverage, generated tests, a hostile model, mutants. Pure.",
-    imports: ["flow", "load", "engine", "prompts", "story", "tell"],
+    imports: ["flow", "load", "engine", "prompts", "story", "tell", "boundaries/gate"],
   },
   testing: {
     about: "The public kit (`lockstep/testing`).",
@@ -31,6 +31,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
       "story",
       "tell",
       "proof",
+      "run",
     ],
   },
   run: {

@@ -240,7 +240,15 @@ export const PARTS = [
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
 /** The files of schemas/, each without its ending. */
-export const SCHEMA_KINDS = ["agent", "steps_registry", "machine", "stage", "script", "config"] as const;
+export const SCHEMA_KINDS = [
+  "agent",
+  "steps_registry",
+  "machine",
+  "stage",
+  "script",
+  "tests",
+  "config",
+] as const;
 const OUT = {
   name: "out",
   short: "o",
@@ -253,6 +261,9 @@ const OUT = {
 const AGENT = { name: "NAME", is: "agent" } as const satisfies Word;
 const RUN = { name: "RUN", is: "run" } as const satisfies Word;
 const RUN_IDS = "RUN is a run id, a unique prefix of one, @last or @failed.";
+const RUN_OR_FILE = { name: "RUN|FILE", is: "run" } as const satisfies Word;
+const FILE_TOO =
+  "A name that ends in .json is a file written by `lockstep export` or kept by `lockstep test`.";
 
 /** What the parser, the help and the shell completions are made from. */
 const DECLARED = {
@@ -437,13 +448,85 @@ const DECLARED = {
   },
   test: {
     summary: "run the tests of agents: .agent/NAME/tests/*.yaml",
-    words: [{ ...AGENT, optional: true, repeats: true }],
-    flags: [{ name: "test", short: "t", takes: "PATTERN", help: "only tests whose names match" }],
-    details: [
-      "Tests run in memory: no model is asked, no command is run, nothing is written, and no trust is needed.",
-      "The exit code is 7 if a test failed, and 2 if a test file is wrong.",
+    words: [{ name: "NAME|FILE", optional: true, repeats: true, is: "agent" }],
+    flags: [
+      {
+        name: "test",
+        short: "t",
+        takes: "PATTERN",
+        help: "only tests whose names match this regular expression",
+      },
+      { name: "last-failed", help: "only tests that failed when they were last run" },
+      { name: "bail", takes: "N", is: "count", help: "stop after N failures" },
+      { name: "shard", takes: "I/N", help: "only the I-th of N parts of the tests" },
+      { name: "list", help: "list the tests instead of running them" },
+      { name: "cut", help: "run each test again from every prefix of its journal: the end must be the same" },
+      { name: "update", help: "rewrite the snapshots that differ, and remove those without a test" },
+      { name: "memory", help: "leave out tests on copies of a project, which run commands and need trust" },
+      {
+        name: "jobs",
+        takes: "N",
+        is: "count",
+        help: "run N tests on copies of a project at once (default 2)",
+      },
+      TRUST,
+      SANDBOX,
+      { name: "watch", help: "test again whenever a file of the agents changes, until Ctrl-C" },
+      {
+        name: "reporter",
+        takes: "NAME[=FILE]",
+        offers: ["pretty", "tap", "junit", "json", "github"],
+        repeats: true,
+        help: "pretty, tap, junit, json or github; on stdout, or in FILE",
+      },
+      { name: "coverage", help: "show what the tests cover of the flow, and what they do not" },
+      {
+        name: "coverage-file",
+        takes: "FILE",
+        is: "path",
+        offers: "file",
+        repeats: true,
+        help: "write the coverage to FILE: .html, .json, or .info (lcov)",
+      },
+      { name: "generate", help: "make tests for everything that no test covers, and print them" },
+      { name: "covers", takes: "ID", help: "with --generate: only for elements whose names begin with ID" },
+      { name: "write", help: "with --generate: write the tests to .agent/NAME/tests/generated.yaml" },
     ],
-    examples: ["lockstep test", "lockstep test iterator -t closing"],
+    details: [
+      "No model is called. Tests run in memory: no command runs, and no trust is needed. FILE names test files; patterns work.",
+      "A test with `project: FOLDER` runs on a copy of that folder, with real tools and checks: it needs trust, as a run does.",
+      "The run of a failed test is kept in .lockstep/tests; `why`, `show`, `logs` and `replay` read it.",
+      "The exit code is 7 if a test failed, and 2 if a test file is wrong or there are no tests.",
+      "tests/settings.yaml sets the least coverage: with --coverage the exit code is 7 if it is missed.",
+      "--generate --write replaces only tests that still say `generated: true`.",
+    ],
+    examples: [
+      "lockstep test",
+      "lockstep test iterator -t closing",
+      "lockstep test --last-failed --bail 1",
+      "lockstep test --reporter pretty --reporter junit=report.xml",
+      "lockstep test iterator --coverage --coverage-file coverage.html",
+      "lockstep test iterator --generate --write",
+    ],
+  },
+  coverage: {
+    summary: "compare what tests and recorded runs have shown of an agent's flow",
+    words: [AGENT],
+    flags: [
+      { name: "tests", help: "only the tests" },
+      { name: "runs", help: "only the recorded runs" },
+      { name: "since", takes: "TIME", is: "duration", help: "only runs of the last 30m, 24h or 30d" },
+      { ...OUT, help: "with --tests or --runs: write it to FILE, as .html, .json or .info (lcov)" },
+    ],
+    details: [
+      "Tests run in memory; recorded runs are only read. No model is asked and no command is run.",
+      "What runs have shown and tests have not is the list of tests to write first.",
+    ],
+    examples: [
+      "lockstep coverage iterator",
+      "lockstep coverage iterator --runs --since 30d",
+      "lockstep coverage iterator --runs --out coverage.html",
+    ],
   },
   eval: {
     summary: "measure how often models get the tasks of an agent done: .agent/NAME/evals/*.yaml",
@@ -499,6 +582,28 @@ const DECLARED = {
       "lockstep eval fixer --resume eval-3f9 --budget 8usd",
     ],
   },
+  mutate: {
+    summary: "change a flow in small ways and report which changes its tests notice",
+    words: [AGENT],
+    flags: [
+      { name: "min", takes: "PERCENT", is: "count", help: "exit with 7 if the score is below this" },
+      {
+        name: "class",
+        takes: "CLASS",
+        is: "choice",
+        offers: ["gates", "routes", "contract", "words", "reach"],
+        repeats: true,
+        help: "only changes of this class: gates, routes, contract, words or reach",
+      },
+      { name: "write", help: "add the tests that would notice the rest to tests/generated.yaml" },
+    ],
+    details: [
+      "Each change that no test notices is printed with the shortest test found that would notice it.",
+      "Everything runs in memory, as in `lockstep test`: no model is asked and no trust is needed.",
+      "The score is killed / (killed + survived + not covered). What `lockstep check` reports is not counted.",
+    ],
+    examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
+  },
   graph: {
     summary: "draw the flow of an agent and mark the findings of check",
     words: [AGENT],
@@ -511,8 +616,18 @@ const DECLARED = {
         help: "text, mermaid, dot, svg or json (default: from the name of --out, or text)",
       },
       { ...OUT, help: "write the drawing to FILE" },
+      {
+        name: "coverage",
+        takes: "WHAT",
+        offers: ["tests", "runs"],
+        help: "draw coverage: of tests, of recorded runs, or of a coverage FILE.json",
+      },
     ],
-    examples: ["lockstep graph iterator", "lockstep graph iterator --out flow.svg"],
+    examples: [
+      "lockstep graph iterator",
+      "lockstep graph iterator --out flow.svg",
+      "lockstep graph iterator --coverage tests",
+    ],
     document: "findings",
   },
   explain: {
@@ -583,14 +698,14 @@ const DECLARED = {
   },
   show: {
     summary: "show how a run went",
-    words: [RUN],
+    words: [RUN_OR_FILE],
     flags: [
       { ...EVENTS, help: "print its journal as JSON lines" },
       { name: "audit", help: "print the history of its stages: phases, outcomes, grants, transitions" },
       { name: "result", help: "print only the result of the run; exit 1 if there is none" },
       { name: "follow", short: "f", help: "follow the run in another process until it ends" },
     ],
-    details: [RUN_IDS, "The exit code is 0 even if the run failed."],
+    details: [RUN_IDS, FILE_TOO, "The exit code is 0 even if the run failed."],
     examples: [
       "lockstep show @last",
       "lockstep show @last --result",
@@ -612,7 +727,7 @@ const DECLARED = {
   },
   logs: {
     summary: "print the log of a run, or its whole conversation",
-    words: [RUN],
+    words: [RUN_OR_FILE],
     flags: [
       { name: "follow", short: "f", help: "keep printing until the run ends" },
       {
@@ -626,6 +741,7 @@ const DECLARED = {
     ],
     details: [
       RUN_IDS,
+      FILE_TOO,
       "The log comes from the journal, so every run has one, even if no log file was written.",
       "With --json each line is one JSON object. --verbose means --level debug without truncation.",
     ],
@@ -637,13 +753,14 @@ const DECLARED = {
   },
   why: {
     summary: "explain why a visit of a run took its path",
-    words: [RUN, { name: "STEP[@VISIT]", optional: true, is: "step" }],
+    words: [RUN_OR_FILE, { name: "STEP[@VISIT]", optional: true, is: "step" }],
     flags: [
       { name: "all", help: "explain every visit of the run" },
       { name: "full", help: "do not truncate anything, and show the schemas" },
     ],
     details: [
       RUN_IDS,
+      FILE_TOO,
       "Without STEP: the last decision, or the visit in which the run ended. Without VISIT: the last visit of the step.",
       "The explanation comes from the journal and the flow recorded in it, not from the current files.",
     ],
@@ -672,7 +789,7 @@ const DECLARED = {
     flags: [{ name: "all", help: "every recorded run" }],
     details: [
       RUN_IDS,
-      "A name that ends in .json is a file written by `lockstep export`.",
+      FILE_TOO,
       "No model is called and no command runs. The exit code is 1 if a decision differs.",
     ],
     examples: [
@@ -889,7 +1006,9 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   continue: async () => (await import("./commands/steer.ts")).goOn,
   check: async () => (await import("./commands/check.ts")).checkAgents,
   test: async () => (await import("./commands/test.ts")).testAgents,
+  coverage: async () => (await import("./commands/coverage.ts")).showCoverage,
   eval: async () => (await import("./commands/eval.ts")).evaluate,
+  mutate: async () => (await import("./commands/mutate.ts")).mutateAgent,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,
   explain: async () => (await import("./commands/explain.ts")).explain,
   probe: async () => (await import("./commands/probe.ts")).probeAgent,

@@ -37,6 +37,24 @@ export async function withRecord<T>(
   });
 }
 
+/** The same where a file that was exported will do: a name that ends in .json. `run` names the run in the journal. */
+export async function withRunOrFile<T>(
+  call: CommandCall,
+  ref: string,
+  use: (journal: Journal, run: string) => Promise<T>,
+): Promise<T> {
+  if (!ref.endsWith(".json")) return await withRecord(call, ref, (journal) => use(journal, ref));
+  const { asInvalid, journalOf, parseBundle } = await import("../run/records/bundle.ts");
+  const { MOST_BUNDLE_BYTES } = await import("../run/world/files.ts");
+  const { readGiven } = await import("./given-file.ts");
+  const bundle = parseBundle(readGiven(call, ref, "EXPORT_INVALID", MOST_BUNDLE_BYTES), ref);
+  try {
+    return await use(await journalOf(bundle), bundle.run.id);
+  } catch (error) {
+    throw error instanceof UsageError ? error : asInvalid(ref, error);
+  }
+}
+
 /** A journal that somebody else wrote may hold anything: what its data makes impossible is not a bug in Lockstep. */
 async function explained(error: unknown, stateDir: string, env: NodeJS.ProcessEnv): Promise<unknown> {
   if (!(error instanceof Error) || error instanceof RunnerError || error instanceof UsageError) return error;

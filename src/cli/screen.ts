@@ -150,6 +150,6 @@ function hasColours(stream: Stream, env: Terminal["env"], color: boolean | null,
   return !isPlain && stream.isTTY === true;
 }
 
-function isOn(value: string | undefined): boolean {
+export function isOn(value: string | undefined): boolean {
   return value !== undefined && value !== "" && value !== "false" && value !== "0";
 }

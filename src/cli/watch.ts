@@ -2,6 +2,26 @@
 import { statSync, watch, type FSWatcher } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { FileTree } from "../flow/files.ts";
+
+/** The same files; `read` collects what was looked at. */
+export function watchedFiles({ read: readFile, list }: FileTree): {
+  readonly files: FileTree;
+  readonly read: ReadonlySet<string>;
+} {
+  const read = new Set<string>();
+  const files: FileTree = {
+    list: (folder) => {
+      read.add(join(folder, "x"));
+      return list(folder);
+    },
+    read: (path) => {
+      read.add(path);
+      return readFile(path);
+    },
+  };
+  return { files, read };
+}
 
 /** Editors write a file in several steps; this long nothing must have happened. */
 const QUIET_MS = 100;

@@ -177,19 +177,35 @@ export function canLack(step: Step, key: string): boolean {
   return lacking(step, key) !== null;
 }
 
-/** The first answer of the step without what it hands on under this key; null: its schema does not allow that. */
+/** An answer of the step without what it hands on under this key; null: its schema does not allow that. */
 export function lacking(step: Step, key: string): Draft | null {
+  return varied(step, key, false);
+}
+
+/** An answer with something to hand on under this key; null: its schema does not allow that. */
+export function having(step: Step, key: string): Draft | null {
+  return varied(step, key, true);
+}
+
+function varied(step: Step, key: string, isThere: boolean): Draft | null {
   const path = step.carry.find((one) => one.key === key)?.path;
-  const [first] = draftsOf(step);
-  if (path === undefined || first === undefined) return null;
   const { decide } = step;
-  const said =
-    decide.by === "const" ? [] : [{ path: decide.path, value: readPath(first.payload, decide.path)! }];
-  const made = payloadWith(step, { with: said, without: [path] });
-  if (made.kind === "none" || readPath(made.payload, path) !== undefined) return null;
-  return givesLabel(step, first.label, made.payload)
-    ? { kind: "answers", label: first.label, with: [], payload: made.payload }
-    : null;
+  if (path === undefined) return null;
+  const fits = (payload: JsonObject) => (readPath(payload, path) !== undefined) === isThere;
+  const usable = draftsOf(step).filter(({ label }) => decide.by === "const" || decide.allow.includes(label));
+  const usual = usable.find(({ payload }) => fits(payload));
+  if (usual !== undefined) return usual;
+  for (const draft of usable) {
+    const said =
+      decide.by === "const" ? [] : [{ path: decide.path, value: readPath(draft.payload, decide.path)! }];
+    const made = payloadWith(step, {
+      with: [...said, ...draft.with],
+      ...(isThere ? { having: [path] } : { without: [path] }),
+    });
+    if (made.kind === "answer" && fits(made.payload) && givesLabel(step, draft.label, made.payload))
+      return { ...draft, payload: made.payload };
+  }
+  return null;
 }
 
 /** A word for the label that the schema takes, and that is not its name; null: there is none. */
@@ -224,6 +240,7 @@ export function withoutLabel(step: Step): JsonObject | null {
     { without: [decide.path] },
     { with: [{ path: decide.path, value: "something else" }] },
     { with: [{ path: decide.path, value: null }] },
+    ...listedAt(step, decide.path).map((value) => ({ with: [{ path: decide.path, value }] })),
   ];
   for (const wanted of tries) {
     const made = payloadWith(step, wanted);

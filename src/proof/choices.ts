@@ -1,5 +1,5 @@
 /**
- * What can happen next in a run: one choice for each thing that the engine tells apart. A choice is data without a place,
+ * What can happen next in a run: one choice for each case that the engine distinguishes. A choice is data without a place,
  * so that a list of choices can be tried from any state.
  */
 import type { State } from "../engine/decide/state.ts";
@@ -9,7 +9,8 @@ import type { CallResult, CheckResult, Event, FaultKind, HookName, Reply, Usage 
 import type { Command, StepCommand } from "../flow/command.ts";
 import type { Flow, Label, Step } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
-import { draftsOf, lacking, otherWord, withoutLabel, type GivenValue } from "./answers.ts";
+import { draftsOf, having, lacking, otherWord, withoutLabel, type GivenValue } from "./answers.ts";
+import { callBeyond, callsWithin, refusal } from "./calls.ts";
 
 export type Happening =
   | {
@@ -89,7 +90,7 @@ function byModel(flow: Flow, step: Step): readonly Happening[] {
     ...(strange === null ? [] : [{ kind: "says", text: "", payload: strange } as const]),
     ...(elsewhere === null ? [] : [{ kind: "says", text: "", payload: elsewhere } as const]),
     { kind: "says", text: "I am not sure." },
-    ...step.carry.flatMap(({ key }) => lacking(step, key) ?? []),
+    ...variedData(step),
     ...keywords(flow, step),
     ...callsOf(step),
     { kind: "faults", fault: "rate-limit" },
@@ -99,35 +100,13 @@ function byModel(flow: Flow, step: Step): readonly Happening[] {
   return made;
 }
 
-/** One call of each tool that the step may use, and one that it may not. */
+/** One call for each rule that allows some, and one that the gate denies. */
 function callsOf(step: Step): readonly Happening[] {
-  const allowed = toolNames(step);
-  const refused = Object.keys(INPUTS).find((tool) => !allowed.includes(tool)) ?? "Unknown";
-  return [...allowed, refused].map((tool) => ({
-    kind: "calls",
-    tool,
-    input: INPUTS[tool] ?? {},
-    isAllowed: tool !== refused,
-  }));
+  const allowed = callsWithin(step).map(({ call }) => ({ call, isAllowed: true }));
+  return [...allowed, { call: callBeyond(step), isAllowed: false }].map(
+    ({ call: { name, input }, isAllowed }) => ({ kind: "calls", tool: name, input, isAllowed }),
+  );
 }
-
-/** `Bash(git *)` is a rule about the tool Bash. */
-function toolNames({ tools }: Step): readonly string[] {
-  return [...new Set(tools.allow.map((rule) => rule.split("(", 1)[0]!))];
-}
-
-/** Input that a tool takes. */
-const INPUTS: { readonly [tool: string]: JsonObject } = {
-  WebFetch: { url: "https://example.com/" },
-  Read: { file_path: "file.txt" },
-  Write: { file_path: "file.txt", content: "text" },
-  Edit: { file_path: "file.txt", old_string: "a", new_string: "b" },
-  Bash: { command: "true" },
-  Glob: { pattern: "*" },
-  Grep: { pattern: "a" },
-  TodoWrite: { todos: [] },
-  Task: { description: "a task", prompt: "do it" },
-};
 
 /** What the stop rule listens for, said beside each answer. */
 function keywords({ stop }: Flow, step: Step): readonly Happening[] {
@@ -159,7 +138,14 @@ function wrongName(step: Step): JsonObject | null {
 }
 
 function byCommand(step: Step): readonly Happening[] {
-  return [...draftsOf(step), { kind: "faults", fault: "process" }];
+  return [...draftsOf(step), ...variedData(step), { kind: "faults", fault: "process" }];
+}
+
+/** For all that the step hands on, an answer with it and one without. */
+function variedData(step: Step): readonly Happening[] {
+  return step.carry.flatMap(({ key }) =>
+    [lacking(step, key), having(step, key)].filter((draft) => draft !== null),
+  );
 }
 
 function sights(count: number): readonly (readonly boolean[])[] {
@@ -232,15 +218,14 @@ export function eventOf(flow: Flow, state: State, choice: Happening): Event | nu
 }
 
 function called({ steps }: Flow, { step, visit, turn, calls }: StepCommand & { type: "call" }): Event {
-  const allowed = toolNames(steps[step]!);
-  const results = calls.map(({ id, name }): CallResult => {
-    if (allowed.includes(name)) return { id, name, ok: true, content: `${name} done` };
-    return { id, name, ok: false, content: DENIED, denied: DENIED };
+  const names = calls.map(({ name }) => name);
+  const results = calls.map(({ id, name, input }): CallResult => {
+    const denied = refusal(steps[step]!, { name, input }, names);
+    if (denied === null) return { id, name, ok: true, content: `${name} done` };
+    return { id, name, ok: false, content: denied, denied };
   });
   return { type: "step.called", step, visit, turn, results };
 }
-
-const DENIED = "The step may not call this tool.";
 
 type Asking = StepCommand & { readonly type: "ask" };
 
@@ -271,7 +256,8 @@ function replyOf(
     return said(text, [
       { id: `${step.id}@${visit}/${turn}#done`, name: step.answer.channel.name, input: payload },
     ]);
-  return { ...said(text, []), output: payload };
+  const usage = step.by.kind === "command" ? { ...USAGE, turns: 0 } : USAGE;
+  return { ...said(text, []), output: payload, usage };
 }
 
 function said(text: string, calls: (Reply & { kind: "said" })["calls"]): Reply & { kind: "said" } {

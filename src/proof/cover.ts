@@ -7,14 +7,19 @@ import { partsOf } from "../flow/rules.ts";
 import { outsideOf, standing } from "../engine/decide/stop.ts";
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import { story, type Moment } from "../story/story.ts";
+import { rulesFor } from "./calls.ts";
 import { called, targetName, WHOLE_FLOW } from "./elements.ts";
 
 /** How often each element was shown. */
 export type Hits = Map<string, number>;
 
 export function cover(flow: Prepared, entries: Iterable<Entry>, adopted?: PreparedFlows): Hits {
+  return hitsIn(story(flow, entries, adopted));
+}
+
+export function hitsIn(moments: Iterable<Moment>): Hits {
   const hits: Hits = new Map();
-  for (const moment of story(flow, entries, adopted)) addHits(hits, moment);
+  for (const moment of moments) addHits(hits, moment);
   return hits;
 }
 
@@ -58,7 +63,7 @@ function* shownBy(moment: Moment, deed: Deed): Generator<string> {
       if (deed.why === "misfit") yield called.answer(deed.step, "with what is sent back");
       return;
     case "called":
-      yield* shownByCalls(flow, deed);
+      yield* shownByCalls(moment, deed);
       return;
     case "checked": {
       const owner = deed.of === "stop" ? WHOLE_FLOW : deed.step;
@@ -125,19 +130,25 @@ function* shownByAnswer({ flow, deeds, after }: Moment, deed: Deed & { kind: "re
   if (by === "miss") yield answers(`with nothing usable: ${label}`);
   if (label === null && miss.kind === "fail" && !deeds.some(({ kind }) => kind === "sent-back"))
     yield answers(after.verdict === null ? "nothing usable at first" : "with nothing usable");
-  if (label !== null && by !== "miss")
+  // An answer that is accepted whatever it holds ends the run and hands on nothing.
+  const isTacit = step.decide.by === "field" && label !== null && !step.decide.allow.includes(label);
+  if (label !== null && by !== "miss" && !isTacit)
     for (const { key, path } of step.carry)
       yield called.data(deed.step, key, payload !== null && readPath(payload, path) !== undefined);
 }
 
-function* shownByCalls(flow: Flow, { step, results }: Deed & { kind: "called" }): Generator<string> {
-  const allowed = own(flow.steps, step)?.tools.allow ?? [];
-  for (const { name, denied } of results) {
-    if (denied !== undefined) yield called.denied(step);
+function* shownByCalls(
+  { flow, before }: Moment,
+  { step: id, results }: Deed & { kind: "called" },
+): Generator<string> {
+  const step = own(flow.steps, id);
+  if (step === undefined) return;
+  const asked = before.lanes.flatMap(({ command }) => (command.type === "call" ? command.calls : []));
+  for (const { id: call, name, denied } of results)
+    if (denied !== undefined) yield called.denied(id);
     else
-      for (const tool of allowed)
-        if (tool === name || tool.startsWith(`${name}(`)) yield called.tool(step, tool);
-  }
+      for (const rule of rulesFor(step, { name, input: asked.find((one) => one.id === call)?.input ?? {} }))
+        yield called.tool(id, rule);
 }
 
 function* shownByEdge(flow: Flow, deed: Deed & { kind: "followed" }): Generator<string> {

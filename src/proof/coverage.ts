@@ -1,8 +1,9 @@
 /** Coverage as a document: every live element once, with its place and what has shown it. */
 import type { Flow, StepId } from "../flow/flow.ts";
 import type { Path } from "../flow/json.ts";
+import { ELEMENT_KINDS, type ElementKind, type Ignored } from "../flow/test-settings.ts";
 import type { Hits } from "./cover.ts";
-import { ELEMENT_KINDS, elementsOf, type ElementKind } from "./elements.ts";
+import { elementsOf } from "./elements.ts";
 
 export type Coverage = {
   readonly v: 1;
@@ -11,6 +12,8 @@ export type Coverage = {
   readonly digest: string;
   readonly totals: { readonly [kind in ElementKind]: Total };
   readonly elements: readonly Covered[];
+  /** What the settings ignore and the flow does not have. */
+  readonly stale: readonly Ignored[];
 };
 
 export type Total = { readonly covered: number; readonly of: number };
@@ -35,8 +38,6 @@ export type ShownBy = { readonly name: string; readonly hits: Hits };
 /** Where a part of the flow is written. */
 export type PlaceOf = (part: Path) => { readonly file: string; readonly line: number } | null;
 
-export type Ignored = { readonly id: string; readonly why: string };
-
 export function coverageOf(
   flow: Flow,
   digest: string,
@@ -45,11 +46,13 @@ export function coverageOf(
   ignore: readonly Ignored[] = [],
 ): Coverage {
   const reasons = new Map(ignore.map(({ id, why }) => [id, why]));
-  const elements = elementsOf(flow).map(({ id, kind, step, part }): Covered => {
+  const known = elementsOf(flow);
+  const ids = new Set(known.map(({ id }) => id));
+  const elements = known.map(({ id, kind, step, part }): Covered => {
     const by = shown.filter(({ hits }) => hits.has(id));
     const place = nearest(part, placeOf);
     const why = reasons.get(id);
-    return {
+    const covered: Covered = {
       id,
       kind,
       step,
@@ -57,10 +60,23 @@ export function coverageOf(
       line: place?.line ?? null,
       hits: by.reduce((sum, { hits }) => sum + hits.get(id)!, 0),
       by: by.map(({ name }) => name),
-      ...(why !== undefined && { ignored: why }),
     };
+    return why === undefined ? covered : Object.assign(covered, { ignored: why });
   });
-  return { v: 1, kind: "lockstep-coverage", agent: flow.agent, digest, totals: totalsOf(elements), elements };
+  return {
+    v: 1,
+    kind: "lockstep-coverage",
+    agent: flow.agent,
+    digest,
+    totals: totalsOf(elements),
+    elements,
+    stale: ignore.filter(({ id }) => !ids.has(id)),
+  };
+}
+
+/** What nothing has shown, without what is ignored. */
+export function gapsIn({ elements }: Coverage): readonly Covered[] {
+  return elements.filter(({ hits, ignored }) => hits === 0 && ignored === undefined);
 }
 
 /** A part that is not written belongs to the part around it. */

@@ -6,9 +6,11 @@ import { backTargets, branchesOf } from "../flow/branches.ts";
 import type { Flow, Guard, Label, Move, Step, StepId, StopRule } from "../flow/flow.ts";
 import { own, type Path } from "../flow/json.ts";
 import { fewestVisits, partsOf } from "../flow/rules.ts";
+import type { ElementKind } from "../flow/test-settings.ts";
 import { budgetOf } from "../tell/budget.ts";
 import { outlineOf } from "../tell/outline.ts";
 import { canLack } from "./answers.ts";
+import { callsWithin } from "./calls.ts";
 
 export type Element = {
   readonly id: string;
@@ -17,21 +19,6 @@ export type Element = {
   /** The part of the flow that it belongs to, as `origin` takes it. */
   readonly part: Path;
 };
-
-/** In the order in which reports name them. */
-export const ELEMENT_KINDS = [
-  "steps",
-  "transitions",
-  "branches",
-  "checks",
-  "editions",
-  "answers",
-  "limits",
-  "boundaries",
-  "data",
-] as const;
-
-export type ElementKind = (typeof ELEMENT_KINDS)[number];
 
 /** What each element is called; a fold over a run uses the same names. */
 export const called = {
@@ -84,13 +71,16 @@ export function elementsOf(flow: Flow): readonly Element[] {
     here("steps", called.step(step.id));
     addWays(here, flow, step, joins.get(step.id) ?? new Set());
     if (step.stage === undefined)
-      for (const to of back.get(step.id) ?? []) here("transitions", called.back(step.id, to), "guard");
+      for (const to of back.get(step.id) ?? [])
+        if (live.has(to)) here("transitions", called.back(step.id, to), "guard");
     if (step.guard !== undefined) addGuard(here, flow, step.id, step.guard);
     addAnswers(here, flow, step);
     addStage(here, flow, step);
     addLimits(here, step);
-    for (const tool of toolsOf(step)) here("boundaries", called.tool(step.id, tool), "tools");
-    if (step.by.kind === "model") here("boundaries", called.denied(step.id), "tools");
+    if (step.by.kind === "model") {
+      for (const { rule } of callsWithin(step)) here("boundaries", called.tool(step.id, rule), "tools");
+      here("boundaries", called.denied(step.id), "tools");
+    }
     for (const { key } of step.carry)
       for (const isThere of [true, false])
         if (isThere || canLack(step, key)) here("data", called.data(step.id, key, isThere), "carry", key);
@@ -102,7 +92,7 @@ export function elementsOf(flow: Flow): readonly Element[] {
 type Adding = (kind: ElementKind, id: string, ...part: readonly string[]) => void;
 
 function addWays(here: Adding, flow: Flow, step: Step, joins: ReadonlySet<StepId | null>): void {
-  const taken = labelsOf(flow, step);
+  const taken = possibleLabels(flow, step);
   for (const [label, edge] of Object.entries(step.edges)) {
     if (!taken.has(label)) continue;
     for (const { move } of branchesOf(edge)) {
@@ -119,7 +109,7 @@ function addWays(here: Adding, flow: Flow, step: Step, joins: ReadonlySet<StepId
 }
 
 /** Labels that a visit of the step can end with. */
-function labelsOf({ hooks }: Flow, step: Step): ReadonlySet<Label> {
+export function possibleLabels({ hooks }: Flow, step: Step): ReadonlySet<Label> {
   const { stage, guard } = step;
   if (stage !== undefined) {
     const canAsk = stage.gate !== undefined && (stage.unresolved === "skip" || stage.unresolved === "ask");
@@ -232,10 +222,6 @@ function addLimits(here: Adding, step: Step): void {
   if (step.by.kind !== "model") return;
   here("limits", called.limit(step.id, "a fault that is waited out"));
   here("limits", called.limit(step.id, "a fault that stops the run"));
-}
-
-function toolsOf({ tools, by }: Step): readonly string[] {
-  return by.kind === "command" ? [] : tools.allow;
 }
 
 function addStop(add: Adding, flow: Flow): void {

@@ -3,7 +3,7 @@
  * list stands for any number of items, `re:` begins a pattern, `<= 8` and `>= 2` compare, `absent` is absent.
  */
 import type { ExpectKey, Expected } from "../flow/flow-test.ts";
-import { isObject, own, sameJson, type Json } from "../flow/json.ts";
+import { isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
 import { readPattern } from "../flow/text/pattern.ts";
 import type { Heard, Observed } from "./observe.ts";
 
@@ -14,14 +14,27 @@ export type Unmet = {
   readonly at: string;
   readonly expected: Json;
   readonly got: Json | undefined;
+  /** The lines that changed, where it is a text. */
+  readonly diff?: readonly string[];
 };
 
-export function unmetIn(expect: Expected, observed: Observed, heard: readonly Heard[]): readonly Unmet[] {
+/** `line`: where the test is written, for what is expected of every test. */
+export function unmetIn(
+  expect: Expected,
+  observed: Observed,
+  heard: readonly Heard[],
+  line: number,
+): readonly Unmet[] {
   return Object.entries(expect.values).flatMap(([key, expected]) => {
-    const line = expect.lines[key] ?? 1;
+    // Snapshots are files: the ground that has them compares them.
+    if (key === "snapshot") return [];
     const found =
-      key === "said" ? unsaid(expected, heard) : mismatch(expected, own(observed, key), key as ExpectKey, "");
-    return found === null ? [] : [{ key, line, ...found }];
+      key === "said"
+        ? unsaid(expected, heard)
+        : key === "files"
+          ? misfiled(expected, own(observed, key))
+          : mismatch(expected, own(observed, key), key as ExpectKey, "");
+    return found === null ? [] : [{ key, line: expect.lines[key] ?? line, ...found }];
   });
 }
 
@@ -67,7 +80,7 @@ function matchesPattern(pattern: string, text: string): boolean {
 }
 
 /** `STEP LABEL`, `STEP`, with `x PATTERN` for a label that checks overturned, and `-> TARGET` where that matters. */
-function isOnPath(expected: string, got: string): boolean {
+export function isOnPath(expected: string, got: string): boolean {
   const [wanted, found] = [LEG.exec(expected)?.groups, LEG.exec(got)?.groups];
   if (wanted === undefined || found === undefined) return false;
   return (
@@ -102,6 +115,12 @@ function mismatchOfLists(
     return at < got.length && mismatch(expected[from]!, got[at], key, "") === null && fits(from + 1, at + 1);
   };
   return fits(0, 0) ? null : wrong;
+}
+
+/** Whether the path is somewhere in what was gone, written as in `expect.path`. */
+export function holdsPath(path: readonly string[], gone: readonly string[]): boolean {
+  const wrong: Mismatch = { at: "", expected: [...path], got: [...gone] };
+  return mismatchOfLists(["...", ...path, "..."], gone, "path", wrong) === null;
 }
 
 /** `{ at: STEP[@VISIT], saw, unseen }`, or a list of them. */
@@ -139,4 +158,29 @@ function occurs(word: string, text: string): boolean {
 
 function describe(heard: readonly Heard[]): string {
   return heard.length === 0 ? "no request" : `${heard.length} ${heard.length === 1 ? "request" : "requests"}`;
+}
+
+/** `PATH: { has, lacks, json }`, a whole text, or `absent`. */
+function misfiled(expected: Json, got: Json | undefined): Mismatch | null {
+  if (!isObject(expected)) return { at: "", expected, got: "no files" };
+  for (const [path, wanted] of Object.entries(expected)) {
+    const text = isObject(got) ? own(got, path) : undefined;
+    const found = isObject(wanted) && typeof text === "string" ? misread(wanted, text) : undefined;
+    const wrong = found === undefined ? mismatch(wanted, text, null, "") : found;
+    if (wrong !== null) return { ...wrong, at: wrong.at === "" ? path : `${path}.${wrong.at}` };
+  }
+  return null;
+}
+
+function misread({ has, lacks, json }: JsonObject, text: string): Mismatch | null {
+  const missing = wordsIn(has).find((word) => !occurs(word, text));
+  if (missing !== undefined) return { at: "has", expected: missing, got: text };
+  const present = wordsIn(lacks).find((word) => occurs(word, text));
+  if (present !== undefined) return { at: "lacks", expected: `no ${present}`, got: text };
+  if (json === undefined) return null;
+  try {
+    return mismatch(json, JSON.parse(text) as Json, null, "json");
+  } catch {
+    return { at: "json", expected: "JSON", got: text };
+  }
 }

@@ -1,7 +1,7 @@
 /** What a run did, in the words of a test: a fold of its story. */
 import type { Prepared, PreparedFlows } from "../engine/schema/prepared.ts";
 import type { Entry, Led } from "../flow/event.ts";
-import type { Json, JsonObject } from "../flow/json.ts";
+import type { Json } from "../flow/json.ts";
 import { exitCode } from "../flow/verdict.ts";
 import { addEntry, createReport } from "../story/report.ts";
 import { story, type Moment } from "../story/story.ts";
@@ -63,7 +63,7 @@ export function observe(
     path: path.map(({ text }) => text),
     visits: { ...state?.visits },
     checks: report.checks.map(({ name, ok }) => `${name} ${ok ? "passed" : "failed"}`),
-    handoff: (state?.handoff ?? {}) as JsonObject,
+    handoff: state?.handoff ?? {},
     asked: moments.flatMap(({ entry: { event } }) =>
       event.type === "step.asked" ? [event.question.text] : [],
     ),
@@ -88,7 +88,7 @@ function callsIn({ deeds }: Moment): readonly string[] {
   );
 }
 
-function legsOf(moments: readonly Moment[]): readonly Leg[] {
+export function legsOf(moments: readonly Moment[]): readonly Leg[] {
   return moments.flatMap(({ deeds }) => {
     const failed = deeds.find((deed) => deed.kind === "overturned");
     return deeds.flatMap((deed) =>

@@ -1,9 +1,10 @@
 /** A model that misbehaves: each persona mixes kinds of answers, so that a report reads like one about a model. */
+import { cached } from "../flow/cached.ts";
 import type { FaultKind } from "../flow/event.ts";
 import type { Expanded } from "./expand.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
-import { draftsOf, otherWord, withoutLabel, withValue, type Draft } from "./answers.ts";
+import { otherWord, withoutLabel, withValue, type Draft } from "./answers.ts";
 import type { Draw } from "./draw.ts";
 
 type Kind =
@@ -19,6 +20,7 @@ type Kind =
   | "huge"
   | "call"
   | "grab"
+  | "echo"
   | "fault";
 
 /** Each kind as often as it is named, among ten answers; the rest is plain. */
@@ -35,8 +37,11 @@ export const PERSONAS = {
   huge: ["huge", "huge"],
   grabbing: ["grab", "grab", "grab", "call", "call"],
   flaky: ["fault", "fault", "fault", "any"],
-  injected: ["call", "call", "call", "call", "any"],
+  injected: ["echo", "call", "call", "call", "call", "any"],
 } as const satisfies { readonly [name: string]: readonly Kind[] };
+
+/** Secrets that the world around a fuzzed run holds; no entry may. */
+export const CANARIES = ["canary-7f3a91c2d4e8", "canary/with+marks=51b0"] as const;
 
 export type Persona = keyof typeof PERSONAS;
 export const PERSONA_NAMES = Object.keys(PERSONAS) as readonly Persona[];
@@ -56,7 +61,7 @@ export function replyAs(
   // Most of the ten are plain for most personas; 0 always is.
   const kind = kinds.length === 0 ? "plain" : (kinds[draw.next(10) - (10 - kinds.length)] ?? "plain");
   const reply = SAYS[kind]({ flow, step, draw, manners, before });
-  return { step: step.id, ...reply };
+  return { ...reply, step: step.id };
 }
 
 type Asked = {
@@ -71,7 +76,7 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
   plain: ({ step, manners }) => sayDraft(manners(step)[0]),
   any: ({ step, draw, manners }) => {
     const drafts = manners(step);
-    const strange = [otherWord(step)?.payload, withoutLabel(step)].filter((one) => one != null);
+    const strange = strangeOf(step);
     const at = draw.next(drafts.length + strange.length || 1);
     return at < drafts.length || strange.length === 0
       ? sayDraft(drafts[at])
@@ -83,12 +88,11 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
     const name = names[draw.next(names.length || 1)] ?? "member";
     return { output: broken(payload, name, draw.next(6)) };
   },
-  eager: ({ flow, draw, step }) => {
+  eager: ({ flow, draw, step, manners }) => {
     const closing = Object.values(flow.steps).filter(({ kind }) => kind === "close");
     const from = closing[draw.next(closing.length || 1)] ?? step;
-    return sayDraft(
-      draftsOf(from).find(({ label }) => from.edges[label]?.kind === "end") ?? draftsOf(from)[0],
-    );
+    const drafts = manners(from);
+    return sayDraft(drafts.find(({ label }) => from.edges[label]?.kind === "end") ?? drafts[0]);
   },
   again: ({ before, step, manners }) => before ?? sayDraft(manners(step)[0]),
   prose: ({ step, draw, manners }) => ({ text: inWords(manners(step)[0]?.payload ?? {}, draw.next(6)) }),
@@ -98,7 +102,9 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
   },
   refusal: ({ draw }) => ({ text: REFUSALS[draw.next(REFUSALS.length)]! }),
   lost: ({ flow, step, draw, manners }) => lost(flow, step, draw, manners),
-  huge: ({ step, draw, manners }) => ({ output: swollen(manners(step)[0]?.payload ?? {}, draw.next(4)) }),
+  huge: ({ step, draw, manners }) => ({
+    output: swollen(manners(step)[0]?.payload ?? {}, SIZES[draw.next(SIZES.length)]!),
+  }),
   call: ({ step, draw }) => {
     const tools = step.tools.allow.map((rule) => rule.split("(", 1)[0]!);
     return {
@@ -111,6 +117,11 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
     };
   },
   grab: ({ step, draw, manners }) => grab(step, draw, manners),
+  echo: ({ draw, step, manners }) => {
+    const secret = CANARIES[draw.next(CANARIES.length)]!;
+    const payload = manners(step)[0]?.payload ?? {};
+    return draw.next(2) === 0 ? { text: `The key is ${secret}.` } : { output: { ...payload, key: secret } };
+  },
   fault: ({ draw }) => {
     const kind = FAULTS[draw.next(FAULTS.length)]!;
     return { error: { kind, ...(draw.next(4) === 3 && { retryAfterMs: 1000 * (1 + draw.next(600)) }) } };
@@ -120,6 +131,11 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
 function sayDraft(draft: Draft | undefined): Expanded {
   return draft === undefined ? { text: "Done." } : { output: draft.payload };
 }
+
+/** Another word for the label, and none. */
+const strangeOf = cached((step: Step): readonly JsonObject[] =>
+  [otherWord(step)?.payload, withoutLabel(step)].filter((one) => one != null),
+);
 
 const REFUSALS = [
   "I cannot help with that.",
@@ -187,7 +203,7 @@ function lost(flow: Flow, step: Step, draw: Draw, manners: AnswerOrder): Expande
   const other = steps[draw.next(steps.length)] ?? step;
   switch (draw.next(4)) {
     case 0:
-      return sayDraft(draftsOf(other)[0]);
+      return sayDraft(manners(other)[0]);
     case 1: {
       const payload = manners(step)[0]?.payload ?? {};
       const field = step.answer.kind === "object" ? step.answer.correct?.field : undefined;
@@ -199,27 +215,34 @@ function lost(flow: Flow, step: Step, draw: Draw, manners: AnswerOrder): Expande
       return { output: decide.by === "const" ? payload : withValue(payload, decide.path, "соmplete") };
     }
     default: {
-      const word = otherWord(step);
-      return word === null ? sayDraft(manners(step)[0]) : { output: word.payload };
+      const [word] = strangeOf(step);
+      return word === undefined ? sayDraft(manners(step)[0]) : { output: word };
     }
   }
 }
 
+/** The largest are rare: they cost as much as a hundred runs. */
+const SIZES = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2, 3] as const;
+
 function swollen(payload: JsonObject, how: number): Json {
   switch (how) {
     case 0:
-      return { ...payload, more: "x".repeat(2_000_000) };
+      return { ...payload, wide: WIDE };
     case 1: {
       let deep: Json = 1;
       for (let depth = 0; depth < 200; depth++) deep = { deep };
       return { ...payload, deep };
     }
     case 2:
-      return { ...payload, many: Array.from({ length: 120_000 }, () => 0) };
+      return { ...payload, many: MANY };
     default:
-      return { ...payload, wide: "y".repeat(10_000) };
+      return { ...payload, more: HUGE };
   }
 }
+
+const WIDE = "y".repeat(10_000);
+const MANY: readonly Json[] = Array.from({ length: 100_001 }, () => 0);
+const HUGE = "x".repeat(1_100_000);
 
 /** Tools that are not listed, paths outside, commands that are blocked, the completion beside other calls. */
 function grab(step: Step, draw: Draw, manners: AnswerOrder): Expanded {

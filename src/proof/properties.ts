@@ -1,11 +1,12 @@
 /** What must hold for every run, whatever the model says; and what an author should know although it is allowed. */
 import type { Prepared } from "../engine/schema/prepared.ts";
+import { visitKey } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
 import { replay } from "../story/replay.ts";
 import { deedsOf, type Moment } from "../story/story.ts";
-import { budgetOf } from "../tell/budget.ts";
+import { answersOf, budgetOf, responsesOf } from "../tell/budget.ts";
 import { outlineOf } from "../tell/outline.ts";
 import { redact } from "../tell/redact-run.ts";
 import type { Heard } from "./observe.ts";
@@ -41,166 +42,233 @@ export type FuzzedRun = {
   readonly moments: readonly Moment[];
   readonly entries: readonly Entry[];
   readonly heard: readonly Heard[];
-  /** Calls that the box ran although the gate refuses them. */
+  /** Calls that the box ran although it must not. */
   readonly trespasses: readonly string[];
   /** Texts that must not be on record. */
   readonly canaries: readonly string[];
+  /** Why the run could not go on: the engine threw, or did not come to an end. */
+  readonly thrown: { readonly kind: "error" | "endless"; readonly message: string } | null;
 };
 
-export function brokenBy(flow: Prepared, run: FuzzedRun, known: FuzzFacts = knownOf(flow)): Broken | null {
-  return (
-    neverEnds(run) ??
-    offGraph(run, known) ??
-    unchecked(run) ??
-    beyondBudget(run, known) ??
-    notReplayed(flow, run) ??
-    trespassed(run) ??
-    badWords(run, known) ??
-    leaked(run)
-  );
+/** Properties that a run shows by itself; `resume` and `unmoved` need a second run. */
+export type Shown = Exclude<Property, "resume" | "unmoved">;
+
+const BROKEN: {
+  readonly [property in Shown]: (flow: Prepared, run: FuzzedRun) => Omit<Broken, "property"> | null;
+} = {
+  ends: neverEnds,
+  graph: offGraph,
+  checked: unchecked,
+  budget: beyondBudget,
+  replay: notReplayed,
+  tools: trespassed,
+  words: badWords,
+  secrets: leaked,
+  calm: notCalm,
+};
+
+export const SHOWN = Object.keys(BROKEN) as readonly Shown[];
+
+export function isBroken(flow: Prepared, run: FuzzedRun, property: Shown): Broken | null {
+  const found = BROKEN[property](flow, run);
+  return found === null ? null : { property, ...found };
 }
 
+/** Without words: replayed once more as it is exported. */
+export function isBrokenRedacted(flow: Prepared, { entries }: FuzzedRun): Broken | null {
+  try {
+    const { difference } = replay(flow, redact(flow, entries, {}).entries);
+    if (difference === null) return null;
+    return {
+      property: "replay",
+      seq: difference.seq,
+      what: `redacted, ${difference.about} comes out differently`,
+    };
+  } catch (error) {
+    return {
+      property: "replay",
+      seq: entries.length,
+      what: error instanceof Error ? error.message : String(error),
+    };
+  }
+}
+
+type Found = Omit<Broken, "property"> | null;
+
 /** What is worked out once for all runs of a flow. */
-export type FuzzFacts = {
+type FuzzFacts = {
   readonly ways: ReadonlySet<string>;
   readonly answers: number;
+  readonly responses: number;
   readonly ownWords: ReadonlySet<string>;
 };
 
 const known = new WeakMap<Flow, FuzzFacts>();
 
-export function knownOf(flow: Flow): FuzzFacts {
+function knownOf(flow: Flow): FuzzFacts {
   const before = known.get(flow);
   if (before !== undefined) return before;
   const ways = new Set<string>();
-  for (const { from, to, kind, label } of outlineOf(flow).edges) {
+  for (const { from, to, kind } of outlineOf(flow).edges) {
     const owner = own(flow.steps, from)?.aside ?? from;
     const targets = to.kind === "any" ? to.among : [to.kind === "end" ? "end" : to.step];
     for (const target of targets) {
       ways.add(`${owner} ${target}`);
       if (kind === "back") ways.add(`${owner} x ${target}`);
     }
-    if (kind === "fork") ways.add(`${owner} ${label} fork`);
   }
   // An answer that cannot be used may lead to the same step again, and any step may be the last.
   for (const id of Object.keys(flow.steps)) ways.add(`${id} ${id}`).add(`${id} end`);
   const texts = JSON.stringify(flow);
+  const { answers, responses } = budgetOf(flow);
   const made: FuzzFacts = {
     ways,
-    answers: budgetOf(flow).answers.most ?? Infinity,
+    answers: answers.most ?? Infinity,
+    responses: responses.most ?? Infinity,
     ownWords: new Set(BAD_WORDS.filter((word) => texts.includes(word))),
   };
   known.set(flow, made);
   return made;
 }
 
-function neverEnds({ moments, entries }: FuzzedRun): Broken | null {
+function neverEnds(_flow: Prepared, { moments, entries, thrown }: FuzzedRun): Found {
+  if (thrown?.kind === "endless") return { seq: entries.length, what: thrown.message };
   const last = moments.at(-1);
-  if (last?.after.verdict != null || last?.after.pending.length === 0) return null;
-  return { property: "ends", seq: entries.length, what: "the run has no verdict" };
+  if (thrown !== null || last?.after.verdict != null) return null;
+  return { seq: entries.length, what: "the run has no verdict" };
 }
 
 /** By the ways that the flow declares, and not by how the engine finds them. */
-function offGraph({ moments }: FuzzedRun, { ways }: FuzzFacts): Broken | null {
-  for (const moment of moments)
-    for (const { led } of deedsOf(moment, "settled")) {
-      if (led.fork !== undefined || led.place !== undefined) continue;
-      const to = led.to ?? "end";
-      const stopped = moment.flow.stopGuard !== undefined || moment.flow.stop.kind !== "end";
-      if (ways.has(`${led.step} ${to}`) || (led.overturned && (stopped || ways.has(`${led.step} x ${to}`))))
-        continue;
-      return {
-        property: "graph",
-        seq: moment.entry.seq,
-        what: `${led.step} led to ${to}, which is not declared`,
-      };
-    }
+function offGraph(flow: Prepared, { entries }: FuzzedRun): Found {
+  const { ways } = knownOf(flow);
+  const mayStop = flow.stopGuard !== undefined || flow.stop.kind !== "end";
+  for (const { seq, led } of entries) {
+    if (led === undefined || led.fork !== undefined || led.place !== undefined) continue;
+    const to = led.to ?? "end";
+    const isDeclared =
+      ways.has(`${led.step} ${to}`) || (led.overturned && (mayStop || ways.has(`${led.step} x ${to}`)));
+    if (!isDeclared) return { seq, what: `${led.step} led to ${to}, which is not declared` };
+  }
   return null;
 }
 
 /** No completed end by a guarded label, unless all its checks passed in that visit or their failure is noted. */
-function unchecked({ moments }: FuzzedRun): Broken | null {
+function unchecked({ steps }: Prepared, { entries }: FuzzedRun): Found {
   const passed = new Map<string, ReadonlySet<string>>();
-  for (const { entry, flow, after } of moments) {
-    const { event } = entry;
-    if (event.type === "step.checked")
-      passed.set(
-        `${event.step}@${event.visit}`,
-        new Set(event.results.filter(({ ok }) => ok).map(({ name }) => name)),
-      );
-    const { led } = entry;
-    const guard = led === undefined ? undefined : own(flow.steps, led.step)?.guard;
-    if (
-      led === undefined ||
-      guard?.on !== led.label ||
-      led.overturned ||
-      after.verdict?.outcome !== "completed"
-    )
-      continue;
-    if (own(flow.steps, led.step)?.stage !== undefined || guard.onFailure === "skip") continue;
-    const done = passed.get(`${led.step}@${led.visit}`) ?? new Set();
-    const missing = guard.checks.find(({ check }) => !done.has(check));
+  const last = entries.at(-1)?.event;
+  const isCompleted = last?.type === "run.ended" && last.verdict.outcome === "completed";
+  for (const { seq, event, led } of entries) {
+    if (event.type === "step.checked") {
+      const good = event.results.filter(({ ok }) => ok).map(({ name }) => name);
+      passed.set(visitKey(event), new Set(good));
+    }
+    if (led === undefined || led.overturned || led.to !== null || !isCompleted) continue;
+    const step = own(steps, led.step);
+    const guard = step?.guard;
+    if (guard?.on !== led.label || step?.stage !== undefined || guard.onFailure === "skip") continue;
+    const done = passed.get(visitKey(led));
+    const missing = guard.checks.find(({ check }) => done?.has(check) !== true);
     if (missing !== undefined)
+      return { seq, what: `${led.step} took effect as ${led.label} without its check ${missing.check}` };
+  }
+  return null;
+}
+
+function beyondBudget(flow: Prepared, { entries }: FuzzedRun): Found {
+  const most = knownOf(flow);
+  const counts = new Map<string, { answers: number; responses: number }>();
+  const all = { answers: 0, responses: 0 };
+  for (const { seq, event } of entries) {
+    if (event.type !== "step.answered" || event.reply.kind !== "said") continue;
+    const step = own(flow.steps, event.step);
+    if (step === undefined || step.by.kind === "command") continue;
+    const key = visitKey(event);
+    const here = counts.get(key) ?? { answers: 0, responses: 0 };
+    counts.set(key, here);
+    const isAnswer = event.reply.calls.length === 0;
+    for (const count of [here, all]) {
+      count.responses += 1;
+      if (isAnswer) count.answers += 1;
+    }
+    if (all.answers > most.answers)
+      return { seq, what: `${all.answers} answers, and at most ${most.answers} are possible` };
+    if (all.responses > most.responses)
+      return { seq, what: `${all.responses} responses, and at most ${most.responses} are possible` };
+    if (here.responses > responsesOf(step) || here.answers > answersOf(step))
       return {
-        property: "checked",
-        seq: entry.seq,
-        what: `${led.step} took effect as ${led.label} without its check ${missing.check}`,
+        seq,
+        what: `${key} took ${here.answers} answers and ${here.responses} responses, more than its limits allow`,
       };
   }
   return null;
 }
 
-function beyondBudget({ entries }: FuzzedRun, { answers }: FuzzFacts): Broken | null {
-  let given = 0;
-  for (const { seq, event } of entries) {
-    if (event.type !== "step.answered" || event.reply.kind !== "said" || event.reply.calls.length > 0)
-      continue;
-    given += 1;
-    if (given > answers)
-      return { property: "budget", seq, what: `${given} answers, and ${answers} are proved to be the most` };
-  }
-  return null;
-}
-
-function notReplayed(flow: Prepared, { entries }: FuzzedRun): Broken | null {
+function notReplayed(flow: Prepared, { entries }: FuzzedRun): Found {
   const { difference } = replay(flow, entries);
-  if (difference !== null)
-    return { property: "replay", seq: difference.seq, what: `${difference.about} came out another way` };
-  const hidden = replay(flow, redact(flow, entries, {}).entries).difference;
-  return hidden === null
+  return difference === null
     ? null
-    : { property: "replay", seq: hidden.seq, what: `redacted, ${hidden.about} came out another way` };
+    : { seq: difference.seq, what: `replayed, the ${difference.about} comes out differently` };
 }
 
-function trespassed({ trespasses, entries }: FuzzedRun): Broken | null {
+function trespassed(_flow: Prepared, { trespasses, entries }: FuzzedRun): Found {
   const [first] = trespasses;
-  return first === undefined ? null : { property: "tools", seq: entries.length, what: `${first} was run` };
+  return first === undefined ? null : { seq: entries.length, what: first };
 }
 
 const BAD_WORDS = ["{uv-", "[object Object]", "undefined"];
 
-function badWords({ heard, entries }: FuzzedRun, { ownWords }: FuzzFacts): Broken | null {
+/** Of what the flow says: what a model or a tool said may hold anything. */
+function badWords(flow: Prepared, { heard, entries }: FuzzedRun): Found {
+  const { ownWords } = knownOf(flow);
   for (const { step, visit, system } of heard) {
-    const word = BAD_WORDS.find((one) => !ownWords.has(one) && system.includes(one));
-    if (word !== undefined) {
-      const seq =
-        entries.findIndex(
-          ({ event }) => event.type === "step.answered" && event.step === step && event.visit === visit,
-        ) + 1;
-      return { property: "words", seq, what: `a request of ${step}@${visit} holds ${word}` };
-    }
+    const word = BAD_WORDS.find((one) => system.includes(one) && !ownWords.has(one));
+    if (word === undefined) continue;
+    const at = entries.findIndex(
+      ({ event }) => event.type === "step.answered" && event.step === step && event.visit === visit,
+    );
+    return { seq: at + 1, what: `a request of ${step}@${visit} holds ${word}` };
   }
   return null;
 }
 
-function leaked({ entries, canaries }: FuzzedRun): Broken | null {
-  if (canaries.length === 0) return null;
-  for (const entry of entries) {
-    const text = JSON.stringify(entry);
-    const canary = canaries.find((one) => text.includes(one));
-    if (canary !== undefined) return { property: "secrets", seq: entry.seq, what: "a secret is on record" };
-  }
+function leaked(_flow: Prepared, { entries, canaries }: FuzzedRun): Found {
+  for (const { seq, event } of entries)
+    if (holds(event, canaries)) return { seq, what: `a secret is recorded in ${event.type}` };
   return null;
+}
+
+function holds(value: unknown, words: readonly string[]): boolean {
+  if (typeof value === "string")
+    return value.length >= SHORTEST && words.some((word) => value.includes(word));
+  if (typeof value !== "object" || value === null) return false;
+  for (const key in value)
+    if (holds((value as { readonly [key: string]: unknown })[key], words) || holds(key, words)) return true;
+  return false;
+}
+
+const SHORTEST = 8;
+
+/** Nothing is thrown, every entry is JSON, and a fault that passes costs no visit. */
+function notCalm(_flow: Prepared, { entries, moments, thrown }: FuzzedRun): Found {
+  if (thrown?.kind === "error") return { seq: entries.length, what: thrown.message };
+  const odd = entries.find(({ event }) => !isPlain(event));
+  if (odd !== undefined) return { seq: odd.seq, what: `${odd.event.type} is not JSON` };
+  for (const { entry, deeds, before, after } of moments)
+    for (const deed of deeds)
+      if (deed.kind === "waits" && after.visits[deed.step] !== before.visits[deed.step])
+        return { seq: entry.seq, what: `a passing fault cost ${deed.step} a visit` };
+  return null;
+}
+
+function isPlain(value: unknown): boolean {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return true;
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value !== "object") return false;
+  for (const key in value) {
+    const member = (value as { readonly [key: string]: unknown })[key];
+    if (member !== undefined && !isPlain(member)) return false;
+  }
+  return true;
 }
 
 /** The first weakness that the run shows of each kind and step. */
@@ -216,20 +284,17 @@ export function weaknessesIn({ moments }: FuzzedRun): readonly Weakness[] {
     if (event.type !== "step.answered") continue;
     const { step, reply } = event;
     if (reply.kind === "unaskable") add({ code: "FUZZ-UNASKABLE", step, seq, what: reply.why });
-    for (const { found: word, payload } of deedsOf(moment, "read"))
-      if (word !== undefined && payload !== null && after.verdict !== null)
-        add({
-          code: "FUZZ-LEGAL-END",
-          step,
-          seq,
-          what: `an answer that fits its schema ends the run: ${after.verdict.reason}`,
-        });
-    if (after.verdict?.code === "FAILED_STEP_ROUTING")
+    const { verdict } = after;
+    const isStray = deedsOf(moment, "read").some(
+      ({ found: word, errors }) => word !== undefined && errors.length === 0,
+    );
+    const isLost = deedsOf(moment, "followed").some(({ move, why }) => move === null && why !== null);
+    if (verdict !== null && verdict.outcome !== "completed" && (isStray || isLost))
       add({
         code: "FUZZ-LEGAL-END",
         step,
         seq,
-        what: `an answer that fits its schema leads nowhere: ${after.verdict.reason}`,
+        what: `an answer that fits its schema ${isStray ? "ends the run" : "leads nowhere"}: ${verdict.reason}`,
       });
     if (after.verdict?.code === "AGENT_MAX_ITERATIONS")
       add({ code: "FUZZ-LIVELOCK", step, seq, what: after.verdict.reason });

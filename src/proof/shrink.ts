@@ -15,7 +15,8 @@ export async function shrink(
     best = withoutTail(candidate);
     return true;
   };
-  for (let changed = true; changed && tries < most;) {
+  // Further tries fail at once when there have been enough.
+  for (let changed = true; changed;) {
     changed = false;
     // Whole stretches first: most of a run has nothing to do with its fault.
     for (let size = Math.ceil(best.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))

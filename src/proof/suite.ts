@@ -11,8 +11,9 @@ import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
 import type { Happening } from "./choices.ts";
+import { draftsOf } from "./answers.ts";
 import { inputFor } from "./arguments.ts";
-import { shownIn } from "./cover.ts";
+import { hitsIn } from "./cover.ts";
 import { walk, type Searched, type Course } from "./search.ts";
 
 export type Drafts = {
@@ -35,15 +36,14 @@ export function suiteOf(
   for (const way of ways.toSorted((a, b) => b.length - a.length)) {
     const moments = walk(flow, args, way);
     if (moments === null) continue;
-    const covers = [...new Set(moments.flatMap((moment) => [...shownIn(moment)]))].filter((id) =>
-      open.delete(id),
-    );
-    if (covers.length > 0) tests.push(testOf(flow, args, way, moments, covers));
+    const covers = [...hitsIn(moments).keys()].filter((id) => open.delete(id));
+    if (covers.length > 0) tests.push(testOfWay(flow, args, way, moments, covers));
   }
   return { tests: tests.toReversed(), missing };
 }
 
-function testOf(
+/** The test that goes this way. `covers`: what it is written for. */
+export function testOfWay(
   flow: Flow,
   params: JsonObject,
   way: Course,
@@ -58,7 +58,7 @@ function testOf(
   for (const [at, choice] of way.entries()) {
     const { entry } = moments[at + 1]!;
     const { event } = entry;
-    if (event.type === "step.answered") addReply(script, replyOf(event.step, choice));
+    if (event.type === "step.answered") addReply(script, replyOf(flow, event.step, choice));
     if (event.type === "step.checked")
       for (const { name, ok } of event.results) (checks[name] ??= []).push({ kind: ok ? "pass" : "fail" });
     if (event.type === "step.hooked" && choice.kind === "hooks")
@@ -107,12 +107,15 @@ function onlyFailing(checks: { readonly [name: string]: readonly CheckGiven[] })
   );
 }
 
-function replyOf(step: string, choice: Happening): TestReply {
+function replyOf({ steps }: Flow, step: string, choice: Happening): TestReply {
   const reply = { line: 0, step };
   switch (choice.kind) {
     case "answers": {
       const given = Object.fromEntries(choice.with.map(({ path, value }) => [path.join("."), value]));
       const text = choice.text === undefined ? {} : { text: choice.text };
+      // An answer that its label does not stand for is written out.
+      if (!draftsOf(steps[step]!).some(({ payload }) => payload === choice.payload))
+        return { ...reply, ...text, output: choice.payload };
       return { ...reply, ...text, label: choice.label, ...(choice.with.length > 0 && { with: given }) };
     }
     case "says":

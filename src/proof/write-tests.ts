@@ -13,9 +13,13 @@ const HEAD = "# yaml-language-server: $schema=../../../node_modules/lockstep/sch
 
 /** `about`: lines of a comment at the top. */
 export function writeTests(tests: readonly FlowTest[], about: readonly string[]): string {
-  const lines = [HEAD, ...about.map((line) => `# ${line}`), "tests:"];
-  for (const test of tests) lines.push(...linesOf(test));
+  const lines = [HEAD, ...about.map((line) => `# ${line}`), "tests:", ...testItems(tests)];
   return `${lines.join("\n")}\n`;
+}
+
+/** The lines of tests as they stand below `tests:`. */
+export function testItems(tests: readonly FlowTest[]): readonly string[] {
+  return tests.flatMap(linesOf);
 }
 
 function linesOf(test: FlowTest): readonly string[] {
@@ -44,7 +48,7 @@ function expectLines(key: string, value: Json): readonly string[] {
 function replyText({ line: _line, ...reply }: TestReply): string {
   const { step, label, ...rest } = reply;
   if (step !== undefined && label !== undefined && Object.keys(rest).length === 0) return `${step} ${label}`;
-  return inline(reply as unknown as JsonObject);
+  return inline(reply);
 }
 
 /** Only what is not as it is anyway. */
@@ -60,7 +64,7 @@ function aroundOf(around: Around): JsonObject {
   return {
     ...(checks.length > 0 && { checks: Object.fromEntries(checks) }),
     ...(tools.length > 0 && { tools: Object.fromEntries(tools) }),
-    ...(Object.keys(hooks).length > 0 && { hooks: hooks as JsonObject }),
+    ...(Object.keys(hooks).length > 0 && { hooks }),
     ...(sights.length > 0 && { sights }),
     ...(answers.length > 0 && { answers }),
     ...(github !== null && { github }),

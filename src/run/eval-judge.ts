@@ -55,7 +55,7 @@ export async function judgeRun(
     return as("cut", `It reached the $${limit.toFixed(2)} that were set aside for it.`);
   const { flow, entries, adopted } = await readRun(journal, run);
   const { observed } = observe(flow, entries, { heard: [], waits: [], warnings: result.warnings }, adopted);
-  const [unmet] = unmetIn(task.expect, observed, []);
+  const [unmet] = unmetIn(task.expect, observed, [], task.line);
   const hidden = task.hidden === null ? null : await hiddenChecks(loaded, task.hidden, ended, options);
   const broken = hidden?.find(({ unrecoverable }) => unrecoverable !== undefined);
   if (broken !== undefined)

@@ -25,7 +25,7 @@ import { grantedAtStart, grantedOnResume, requireMetered } from "./world/limits.
 import { inThisTurn } from "./world/read-once-a-turn.ts";
 import { mayGrant, openGround, settleGround, warnAtOnce } from "./world/process-starter.ts";
 import type { Project } from "./world/project.ts";
-import { discreetSpec } from "./world/redacted-ports.ts";
+import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import type { Settled } from "./world/sandbox.ts";
 import { secretsOf, type SecretSource } from "./world/secrets.ts";
 import { placeOf, startFolder, surroundings } from "./world/workplace.ts";

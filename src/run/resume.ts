@@ -20,7 +20,7 @@ import { pinRepository } from "./world/github.ts";
 import { requireFolder } from "./world/folder-gone.ts";
 import type { RunAt } from "./world/process-starter.ts";
 import { findProject, type Project } from "./world/project.ts";
-import { discreetSpec } from "./world/redacted-ports.ts";
+import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */

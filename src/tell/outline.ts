@@ -32,6 +32,8 @@ export type OutlineNode = {
   /** Steps before it on the longest way from the entry, circles left out. */
   readonly rank: number;
   readonly findings: readonly Problem[];
+  /** How often tests or runs have settled a visit of it; absent: that was not measured. */
+  readonly hits?: number;
 };
 
 export type Edge = {
@@ -52,6 +54,8 @@ export type Edge = {
   readonly isLoop: boolean;
   /** A label that the step accepts without naming it, or the join as the fork names it. Drawings leave it out. */
   readonly isTacit: boolean;
+  /** How often tests or runs have taken it; absent: that was not measured. */
+  readonly hits?: number;
 };
 
 export type Target =

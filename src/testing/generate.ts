@@ -3,7 +3,7 @@ import type { Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { argumentsFor } from "../proof/arguments.ts";
-import { shownIn, type Hits } from "../proof/cover.ts";
+import { hitsIn, type Hits } from "../proof/cover.ts";
 import { elementsOf, type Element } from "../proof/elements.ts";
 import { observe } from "../proof/observe.ts";
 import { search } from "../proof/search.ts";
@@ -36,24 +36,28 @@ export async function generate(
   for (const test of tests) {
     const ran = await runInMemory(flow, test);
     const { moments, observed } = observe(flow, ran.entries, ran);
-    const shown = new Set(moments.flatMap((moment) => [...shownIn(moment)]));
+    const shown = hitsIn(moments);
     const lost = test.covers.find((id) => !shown.has(id));
     if (lost === undefined && ran.fault === undefined) good.push({ ...test, expect: observedAs(observed) });
-    else astray.push({ test, why: ran.fault?.why ?? String(observed.reason ?? `it does not show ${lost}`) });
+    else astray.push({ test, why: ran.fault?.why ?? reasonOf(observed.reason, lost) });
   }
   return {
     tests: good,
     missing: elements
       .filter(({ id }) => missing.includes(id))
-      .map((element) => ({ element, isProved: found.isWhole && !isCounted(element) })),
+      .map((element) => ({ element, isProved: found.isWhole && canBeProved(element) })),
     astray,
     states: found.states,
   };
 }
 
-/** What only a count leads to is looked for along circles, not everywhere. */
-function isCounted({ id }: Element): boolean {
-  return / reaches its (?:turns|failures|visits)$/.test(id);
+function reasonOf(reason: Json | undefined, lost: string | undefined): string {
+  return typeof reason === "string" && reason !== "" ? reason : `it does not show ${lost}`;
+}
+
+/** What counts of visits, turns, failures or tokens lead to is looked for along circles, not everywhere. */
+function canBeProved({ kind }: Element): boolean {
+  return kind !== "limits";
 }
 
 /** What the run did, as expectations: a generated test says what the flow does today. */

@@ -60,7 +60,9 @@ async function run(
 
 const wordsOf = ({ name, words }: (typeof COMMANDS)[number]) => [
   name,
-  ...words.filter(({ optional }) => optional === undefined).map(() => "x"),
+  ...words
+    .filter(({ optional }) => optional === undefined)
+    .map(({ is }) => (Array.isArray(is) ? String(is[0]) : "x")),
 ];
 
 describe("an emptied event loop is a failure of every command", { concurrency: 2 }, () => {

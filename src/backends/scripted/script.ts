@@ -21,6 +21,16 @@ export type ScriptReply = {
   };
 };
 
+/** A reply of a test, which may say what it took. */
+export type MeteredReply = ScriptReply & {
+  readonly usage?: {
+    readonly in?: number;
+    readonly out?: number;
+    readonly usd?: number;
+    readonly turns?: number;
+  };
+};
+
 /** Reads a script; SCRIPT_INVALID names the file, the reply and what is wrong with it. */
 export async function parseScript(text: string, file: string): Promise<readonly ScriptReply[]> {
   const value = await parseText(text, file);

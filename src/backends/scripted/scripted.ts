@@ -5,10 +5,10 @@
 import type { Backend, TurnRequest, TurnResult } from "../../engine/ports.ts";
 import type { Fault, Usage } from "../../flow/event.ts";
 import { isObject, type Json } from "../../flow/json.ts";
-import type { ScriptReply } from "./script.ts";
+import type { MeteredReply } from "./script.ts";
 
 /** `used` are the marks of the replies that were given before: a resumed run does not hear them again. */
-export function createScripted(replies: readonly ScriptReply[], used: readonly Json[] = []): Backend {
+export function createScripted(replies: readonly MeteredReply[], used: readonly Json[] = []): Backend {
   const spent = new Set<number>(used.filter((mark) => typeof mark === "number"));
   let first = 0;
 
@@ -29,7 +29,7 @@ export function createScripted(replies: readonly ScriptReply[], used: readonly J
     return Promise.resolve(fault({ kind: "script", code: "SCRIPT_EXHAUSTED", message }));
   }
 
-  function give(reply: ScriptReply, index: number, request: TurnRequest): TurnResult {
+  function give(reply: MeteredReply, index: number, request: TurnRequest): TurnResult {
     const wrong = unexpected(reply, request);
     if (wrong !== null) return mismatch(request, `reply ${index + 1} ${wrong}`);
     spent.add(index);
@@ -45,7 +45,7 @@ export function createScripted(replies: readonly ScriptReply[], used: readonly J
 }
 
 /** What a model answers that gives this reply. A payload is a call where the step wants it as one. */
-export function giveReply(reply: ScriptReply, { asker, output: wanted }: TurnRequest): TurnResult {
+export function giveReply(reply: MeteredReply, { asker, output: wanted }: TurnRequest): TurnResult {
   if (reply.error !== undefined) {
     const { kind, message = `scripted ${kind}`, ...extra } = reply.error;
     return fault({ kind, message, ...extra });
@@ -62,12 +62,12 @@ export function giveReply(reply: ScriptReply, { asker, output: wanted }: TurnReq
     text: reply.text ?? (isObject(output) || output === undefined ? "" : JSON.stringify(output)),
     calls,
     ...(isObject(output) && !isCall && { output }),
-    usage: USAGE,
+    usage: reply.usage === undefined ? USAGE : usageOf(reply.usage),
   };
 }
 
 /** In one line, however many they are. */
-function unused(left: readonly { readonly reply: ScriptReply; readonly index: number }[]): readonly string[] {
+function unused(left: readonly { readonly reply: MeteredReply; readonly index: number }[]): readonly string[] {
   const names = left.map(
     ({ reply, index }) => `${index + 1}${reply.step === undefined ? "" : ` for "${reply.step}"`}`,
   );
@@ -82,7 +82,12 @@ const MOST_NAMED = 3;
 
 const USAGE: Usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: null };
 
-function unexpected(reply: ScriptReply, request: TurnRequest): string | null {
+function usageOf(taken: NonNullable<MeteredReply["usage"]>): Usage {
+  const { in: inputTokens = 0, out: outputTokens = 0, usd: costUsd = null, turns = 1 } = taken;
+  return { turns, inputTokens, outputTokens, costUsd };
+}
+
+function unexpected(reply: MeteredReply, request: TurnRequest): string | null {
   if (reply.saw === undefined && reply.unseen === undefined) return null;
   const seen = [request.system, ...request.messages.map(textOf)].join("\n");
   const missing = reply.saw?.find((word) => !occurs(word, seen));

@@ -4,7 +4,7 @@ import type { FileTree } from "../../flow/files.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { RunnerError } from "../../run/errors.ts";
-import type { Loaded } from "../../run/load.ts";
+import type { Loaded, LoadedAgent } from "../../run/load.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
 import { loadNamed, strictly, tally } from "../agent.ts";
@@ -17,7 +17,7 @@ import { countProblems, renderProblems } from "../text/problems.ts";
 import { toSarif } from "../text/sarif.ts";
 import { count, shownInLine } from "../text/text.ts";
 import { versionText } from "../version.ts";
-import { repeatOnChange } from "../watch.ts";
+import { repeatOnChange, watchedFiles } from "../watch.ts";
 
 export async function checkAgents(call: CallOf<"check">): Promise<number> {
   refuseMixed(call);
@@ -63,10 +63,19 @@ async function loadAll(
 ): Promise<readonly Loaded[]> {
   const agents: Loaded[] = [];
   for (const one of names) {
-    const loaded = withinBudget(await loadNamed(one, call.cwd, files), call.flags["max-turns"]);
+    const agent = await withTestProblems(await loadNamed(one, call.cwd, files), files);
+    const loaded = withinBudget(agent, call.flags["max-turns"]);
     agents.push(call.flags.strict ? strictly(loaded) : loaded);
   }
   return agents;
+}
+
+/** What is wrong with the agent's test files is found as well. */
+async function withTestProblems(loaded: LoadedAgent, files: FileTree): Promise<LoadedAgent> {
+  const { agent, flow, problems } = loaded;
+  if (flow === null || files.list(`.agent/${agent}/tests`) === null) return loaded;
+  const { readTests } = await import("../../load/tests.ts");
+  return { ...loaded, problems: [...problems, ...readTests(flow, files).problems] };
 }
 
 function tellSarif({ screen }: CallOf<"check">, agents: readonly Loaded[], root: string): number {
@@ -81,18 +90,7 @@ async function watchFindings(call: CallOf<"check">, root: string): Promise<numbe
   let printed = "";
   call.screen.tell("Watching for changes; Ctrl-C ends.");
   await repeatOnChange(root, call.host.interruption(), async () => {
-    const read = new Set<string>();
-    const { read: readFile, list } = createFiles(root);
-    const files: FileTree = {
-      list: (folder) => {
-        read.add(join(folder, "x"));
-        return list(folder);
-      },
-      read: (path) => {
-        read.add(path);
-        return readFile(path);
-      },
-    };
+    const { files, read } = watchedFiles(createFiles(root));
     const project = findProject(call.cwd, call.stateDir);
     const agents = await loadAll(call, name === undefined ? listAgents(project) : [name], files);
     const now = JSON.stringify(agents.map(({ agent, problems }) => [agent, problems]));

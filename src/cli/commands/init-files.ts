@@ -15,9 +15,17 @@ const TEMPLATES = {
     "prompts/steps/continuation/note/f_default.md",
     "prompts/steps/closure/note/f_default.md",
     "script.yaml",
+    "tests/first.yaml",
   ],
   /** Plans a note, drafts it, and drafts again until a review approves. */
-  stages: ["machine.yaml", "stages/1-plan.md", "stages/2-draft.md", "stages/3-review.md", "script.yaml"],
+  stages: [
+    "machine.yaml",
+    "stages/1-plan.md",
+    "stages/2-draft.md",
+    "stages/3-review.md",
+    "script.yaml",
+    "tests/first.yaml",
+  ],
 };
 
 /** Where a package of the project has the schemas for editors, as the templates name it. */

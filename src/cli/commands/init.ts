@@ -43,6 +43,7 @@ export function initAgent(call: CallOf<"init">): Promise<number> {
   const where = call.flags.cwd === undefined ? "" : ` --cwd ${shellWord(call.flags.cwd)}`;
   const next = [
     `lockstep check ${name}${where}`,
+    `lockstep test ${name}${where}`,
     `lockstep run ${name} --topic "tides" --script ${shellWord(shown(join(folder, "script.yaml")))}${where}`,
   ];
   if (call.flags.json)

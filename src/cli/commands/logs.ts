@@ -8,7 +8,7 @@ import { logLines } from "../../tell/log.ts";
 import { createTranscript, type Utterance } from "../../tell/transcript.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
-import { withRecord } from "../journal.ts";
+import { withRunOrFile } from "../journal.ts";
 import { jsonLine, shown, shownInLine, type Paint, type Style } from "../text/text.ts";
 
 export async function printLogs(call: CallOf<"logs">): Promise<number> {
@@ -17,7 +17,7 @@ export async function printLogs(call: CallOf<"logs">): Promise<number> {
   const level = levelOf(call);
   const isJson = call.flags.json;
   const follow = call.flags.follow;
-  return await withRecord(call, ref, async (journal) => {
+  return await withRunOrFile(call, ref, async (journal, run) => {
     const transcript = call.flags.transcript ? createTranscript() : null;
     const textsOf = (moment: Moment) =>
       transcript === null
@@ -26,7 +26,7 @@ export async function printLogs(call: CallOf<"logs">): Promise<number> {
             .map((line) => (isJson ? jsonLine(line) : lineText(line, screen.out, call.flags.verbose)))
         : transcript(moment).map((said) => (isJson ? jsonLine(said) : utteranceText(said, screen.out)));
     const following = follow ? { clock: systemClock, signal: host.interruption() } : null;
-    for await (const moments of momentsOf(journal, await findRun(journal, ref), following))
+    for await (const moments of momentsOf(journal, await findRun(journal, run), following))
       for (const text of moments.flatMap(textsOf))
         if (isJson) screen.emit(text);
         else screen.print(text);

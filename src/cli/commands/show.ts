@@ -9,7 +9,7 @@ import { toFailure } from "../../tell/result.ts";
 import { slicesOf } from "../../run/records/runs.ts";
 import { eventWords } from "../../tell/event-words.ts";
 import { systemClock } from "../../run/world/clock.ts";
-import { withRecord } from "../journal.ts";
+import { withRunOrFile } from "../journal.ts";
 import { failedLine, ledLine, statusLine, wordsLine } from "../text/progress.ts";
 import { renderReport, resultText } from "../text/report.ts";
 import { duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
@@ -19,8 +19,8 @@ export async function showRun(call: CallOf<"show">): Promise<number> {
   const [ref = ""] = call.words;
   if (call.flags.json && call.flags.events)
     throw new UsageError("--json and --events cannot be used together: both write to stdout.");
-  return await withRecord(call, ref, async (journal) => {
-    const row = await findRun(journal, ref);
+  return await withRunOrFile(call, ref, async (journal, run) => {
+    const row = await findRun(journal, run);
     if (call.flags.follow) return await followShown(call, journal, row.id);
     if (call.flags.events) {
       for await (const slice of slicesOf(journal, row.id))

@@ -1,109 +1,191 @@
-/** `lockstep test [AGENT]`: runs the tests of agents in memory. The results go to stdout. */
-
-import type { FlowTest } from "../../flow/flow-test.ts";
-import { hasErrors, type Problem } from "../../flow/problem.ts";
+/** `lockstep test [AGENT|FILE …]`: runs the tests of agents in memory. The reports are the result, so they go to stdout. */
+import { join, relative } from "node:path";
+import type { FileTree } from "../../flow/files.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import { readTests } from "../../load/tests.ts";
+import { missedIn, type ShownBy } from "../../proof/coverage.ts";
 import { RunnerError } from "../../run/errors.ts";
-import type { Loaded } from "../../run/load.ts";
+import { failedBefore } from "../../run/records/test-runs.ts";
 import { createFiles } from "../../run/world/files.ts";
-import { findProject, listAgents } from "../../run/world/project.ts";
-import { prepareFlow, runTest, type TestResult } from "../../testing/flow-tests.ts";
-import { loadNamed } from "../agent.ts";
+import { findProject } from "../../run/world/project.ts";
+import type { TestResult } from "../../testing/flow-tests.ts";
+import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
+import { requireEnding, writeCoverage } from "../coverage/coverage-file.ts";
+import { coverageBy, shownByTests } from "../coverage/measure.ts";
+import { chooseTests, refuseOnlyInCi, type ChosenTest } from "../tests/choose.ts";
+import { groundsFor } from "../tests/grounds.ts";
+import { readNamed, type AgentUnderTest, type TestsNamed } from "../tests/read.ts";
+import { reportersOf, writeReports } from "../tests/reporters.ts";
+import { runTests } from "../tests/run-tests.ts";
+import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
 import { renderProblems } from "../text/problems.ts";
 import { count, shownInLine } from "../text/text.ts";
+import { repeatOnChange, watchedFiles } from "../watch.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
-  const project = findProject(call.cwd, call.stateDir);
-  const names = call.words.length === 0 ? listAgents(project) : call.words;
-  const files = createFiles(project.root);
-  const results: { readonly agent: string; readonly results: readonly TestResult[] }[] = [];
-  const problems: Problem[] = [];
-  for (const name of names) {
-    const loaded = await loadNamed(name, call.cwd, files);
-    const read = testsOf(loaded, files);
-    const found = [...loaded.problems.filter(({ severity }) => severity === "error"), ...read.problems];
-    if (hasErrors(found)) {
-      problems.push(...found);
-      continue;
-    }
-    const flow = await prepareFlow(loaded.flow!);
-    const done: TestResult[] = [];
-    for (const test of chosen(read.tests, call.flags.test)) done.push(await runTest(flow, test));
-    results.push({ agent: name, results: done });
+  if (call.flags.watch && call.flags.list)
+    throw new UsageError("--watch and --list cannot be used together.");
+  if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
+  if (call.flags.write || call.flags.covers !== undefined)
+    throw new UsageError("--write and --covers only work with --generate.");
+  for (const file of call.flags["coverage-file"]) requireEnding(file);
+  const { root } = findProject(call.cwd, call.stateDir);
+  const reporters = reportersOf(call.flags.reporter, call.flags.json);
+  if (call.flags.watch) return await watchTests(call, root);
+  const files = createFiles(root);
+  const read = await readNamed(call, files);
+  if (read.problems.length > 0) return tellProblems(call, read, files);
+  const chosen = choose(call, read);
+  if (call.flags.list) return listTests(call, chosen);
+  const report = await runChosen(call, chosen, call.host.interruption());
+  await writeReports(call, reporters, report, root);
+  for (const file of call.flags["coverage-file"]) {
+    writeCoverage(call.cwd, file, report.coverage ?? []);
+    call.screen.tell(`Wrote ${file}.`);
   }
-  if (problems.length > 0) {
-    if (call.flags.json) call.screen.document({ v: 1, kind: "lockstep-tests", ok: false, problems });
-    else call.screen.print(renderProblems(problems, files, call.screen.out, call.typed));
-    return EXIT.invalid;
-  }
-  if (results.every((one) => one.results.length === 0)) throw noTests(names);
-  return tell(call, results);
+  return exitOf(report);
 }
 
-function testsOf({ flow }: Loaded, files: ReturnType<typeof createFiles>) {
-  return flow === null ? { tests: [], problems: [] } : readTests(flow, files);
-}
-
-function chosen(tests: readonly FlowTest[], pattern: string | undefined): readonly FlowTest[] {
-  const only = tests.filter((test) => test.only);
-  const wanted = pattern === undefined ? null : new RegExp(pattern, "i");
-  return (only.length > 0 ? only : tests).filter(({ name }) => wanted === null || wanted.test(name));
+function choose(call: CallOf<"test">, { names, agents }: TestsNamed): readonly ChosenTest[] {
+  const { flags, host } = call;
+  refuseOnlyInCi(agents, host.env);
+  if (agents.every(({ tests }) => tests.length === 0)) throw noTests(names);
+  const { stateDir } = findProject(call.cwd, call.stateDir);
+  const failed = flags["last-failed"] ? failedBefore(stateDir) : null;
+  const chosen = chooseTests(agents, { pattern: flags.test, failed, shard: flags.shard });
+  if (chosen.length === 0 && flags.test !== undefined && !flags["last-failed"] && flags.shard === undefined)
+    throw new RunnerError(
+      "USAGE",
+      `No test has a name that matches "${flags.test}". List them with: lockstep test --list.`,
+    );
+  return chosen;
 }
 
 function noTests(names: readonly string[]): RunnerError {
   const name = names.length === 1 ? names[0]! : "NAME";
   return new RunnerError(
     "USAGE",
-    `There are no tests in .agent/${name}/tests. Write some, or generate them with: lockstep test ${name} --generate.`,
+    `There are no tests in .agent/${name}/tests. Write some as .agent/${name}/tests/first.yaml, or generate them with: lockstep test ${name} --generate --write`,
   );
 }
 
-type Tested = readonly { readonly agent: string; readonly results: readonly TestResult[] }[];
-
-function tell({ flags, screen }: CallOf<"test">, tested: Tested): number {
-  const all = tested.flatMap(({ results }) => results);
-  const failed = all.filter(({ status }) => status === "failed");
-  if (flags.json) {
-    const tests = tested.flatMap(({ agent, results }) =>
-      results.map(({ test: { name, file, line }, status, unmet }) => ({
-        agent,
-        name,
-        file,
-        line,
-        status,
-        unmet,
-      })),
-    );
-    screen.document({ v: 1, kind: "lockstep-tests", ok: failed.length === 0, tests });
-  } else {
-    for (const { agent, results } of tested)
-      for (const one of results) screen.print(line(agent, one, screen.out));
-    screen.print(
-      `\n${count(all.length, "test")}, ${failed.length === 0 ? "all passed" : `${failed.length} failed`}`,
-    );
-  }
-  return failed.length === 0 ? EXIT.completed : EXIT.testsFailed;
-}
-
-function line(
-  agent: string,
-  { test, status, unmet }: TestResult,
-  paint: CallOf<"test">["screen"]["out"],
-): string {
-  const mark = { passed: paint("green", "✓"), failed: paint("red", "✗"), skipped: paint("dim", "-") }[status];
-  const head = `${mark} ${shownInLine(agent)} › ${shownInLine(test.name)}`;
-  if (unmet.length === 0) return head;
-  const told = unmet.map(({ key, at, line: row, expected, got }) => {
-    const place = at === "" ? key : `${key}.${at}`;
-    return `  ${place}  ${test.file}:${row}\n    expected  ${shown(expected)}\n    got       ${shown(got)}`;
+async function runChosen(
+  call: CallOf<"test">,
+  all: readonly ChosenTest[],
+  signal: AbortSignal,
+): Promise<TestReport> {
+  const { root, stateDir } = findProject(call.cwd, call.stateDir);
+  const { bail, cut, memory, jobs = 2 } = call.flags;
+  const chosen = memory ? all.filter(({ test }) => test.ground.kind === "memory") : all;
+  const left = all.length - chosen.length;
+  const grounds = await groundsFor(call, chosen, createFiles(root), signal);
+  const isMeasured = call.flags.coverage || call.flags["coverage-file"].length > 0;
+  const shown = new Map<AgentUnderTest, ShownBy[]>();
+  const onResult = ({ of }: ChosenTest, result: TestResult) => {
+    const before = shown.get(of) ?? [];
+    before.push(...shownByTests([result]));
+    shown.set(of, before);
+  };
+  const report = await runTests(chosen, {
+    stateDir,
+    cwd: call.cwd,
+    signal,
+    bail,
+    cut,
+    jobs,
+    groundsOf: grounds.of,
+    ...(isMeasured && { onResult }),
   });
-  return [`${head}  ${test.file}:${test.line}`, ...told].join("\n");
+  const isOnly = chosen.some(({ test }) => test.only);
+  const remarks = [
+    ...report.remarks,
+    ...grounds.finish(),
+    ...(left > 0 ? [`--memory left out ${count(left, "test")} on copies of a project.`] : []),
+    ...(isOnly ? ["Some tests say only: true, so no other test was run."] : []),
+    ...(chosen.length === 0 && call.flags["last-failed"]
+      ? ["No test failed when the tests were last run."]
+      : []),
+  ];
+  if (!isMeasured) return { ...report, remarks };
+  const coverage = [...shown].map(([{ flow, origin, settings }, by]): AgentCovered => {
+    const found = coverageBy({ origin }, flow, by, settings);
+    const { coverage: least } = settings;
+    return { flow, coverage: found, least, missed: missedIn(found, least) };
+  });
+  return { ...report, remarks, coverage };
 }
 
-function shown(value: unknown): string {
-  return shownInLine(
-    value === undefined ? "nothing" : typeof value === "string" ? value : JSON.stringify(value),
-  );
+function exitOf(report: TestReport): number {
+  if (report.stopped === "interrupted") return EXIT.interrupted;
+  const isGood = failuresIn(report).length === 0 && !isCoverageMissed(report);
+  return isGood ? EXIT.completed : EXIT.testsFailed;
+}
+
+function tellProblems(
+  { flags, screen, typed }: CallOf<"test">,
+  { problems }: TestsNamed,
+  files: FileTree,
+): number {
+  if (flags.json) screen.document({ v: 1, kind: "lockstep-tests", ok: false, problems });
+  else screen.print(renderProblems(problems, files, screen.out, typed));
+  return EXIT.invalid;
+}
+
+function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTest[]): number {
+  const tests = chosen.map(({ of: { agent }, test: { name, file, line } }) => ({ agent, name, file, line }));
+  if (flags.json) screen.document({ v: 1, kind: "lockstep-test-list", tests });
+  else {
+    const lines = tests.map(
+      ({ agent, name, file, line }) =>
+        `${shownInLine(agent)} › ${shownInLine(name)}  ${screen.out("dim", `${shownInLine(file)}:${line}`)}`,
+    );
+    screen.print([...lines, "", count(tests.length, "test")].join("\n"));
+  }
+  return EXIT.completed;
+}
+
+/** Results are printed when they differ from those before. Ctrl-C is a successful end. */
+async function watchTests(call: CallOf<"test">, root: string): Promise<number> {
+  const signal = call.host.interruption();
+  let printed = "";
+  call.screen.tell("Watching for changes; Ctrl-C ends.");
+  await repeatOnChange(root, signal, async () => {
+    const { files, read } = watchedFiles(createFiles(root));
+    const { agentsDir } = findProject(call.cwd, call.stateDir);
+    const [now, tell] = await attempt(call, files, root, signal);
+    if (now !== printed && !signal.aborted) await tell();
+    printed = now;
+    return [...read, join(relative(root, agentsDir), "x")];
+  });
+  return EXIT.completed;
+}
+
+/** What came out, to be compared with the last time, and what prints it. A mistake in a file is printed and can be corrected. */
+async function attempt(
+  call: CallOf<"test">,
+  files: FileTree,
+  root: string,
+  signal: AbortSignal,
+): Promise<readonly [result: string, tell: () => Promise<unknown>]> {
+  try {
+    const read = await readNamed(call, files);
+    if (read.problems.length > 0)
+      return [JSON.stringify(read.problems), () => Promise.resolve(tellProblems(call, read, files))];
+    const report = await runChosen(call, choose(call, read), signal);
+    const results = report.tested.map(({ agent, test: { file, line, name }, status, unmet, because }) => [
+      agent,
+      file,
+      line,
+      name,
+      status,
+      unmet,
+      because,
+    ]);
+    const reporters = reportersOf(call.flags.reporter, call.flags.json);
+    return [JSON.stringify([results, report.remarks]), () => writeReports(call, reporters, report, root)];
+  } catch (error) {
+    if (!(error instanceof RunnerError) && !(error instanceof UsageError)) throw error;
+    const { message } = error;
+    return [message, () => Promise.resolve(call.screen.complain(call.typed(message)))];
+  }
 }

@@ -6,7 +6,7 @@ import { readPartly } from "../../run/records/runs.ts";
 import { asDriven, whyAll } from "../../tell/why.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
-import { sayPartial, withRecord } from "../journal.ts";
+import { sayPartial, withRunOrFile } from "../journal.ts";
 import { whyText } from "../text/why-text.ts";
 
 export async function whyRun(call: CallOf<"why">): Promise<number> {
@@ -14,10 +14,10 @@ export async function whyRun(call: CallOf<"why">): Promise<number> {
   const [ref = "", target] = call.words;
   if (call.flags.all && target !== undefined)
     throw new UsageError(`--all shows every visit; leave out "${target}".`);
-  return await withRecord(call, ref, async (journal) => {
+  return await withRunOrFile(call, ref, async (journal, run) => {
     const { visits, document, damage } = call.flags.all
-      ? await every(journal, ref)
-      : await one(journal, ref, target);
+      ? await every(journal, run)
+      : await one(journal, run, target);
     if (call.flags.json) screen.document(damage === null ? document : { ...document, damaged: damage.why });
     else screen.print(visits.map((visit) => whyText(visit, screen.out, call.flags.full)).join("\n\n\n"));
     return damage === null ? EXIT.completed : sayPartial(call, damage);

@@ -1,6 +1,16 @@
 /** A flow as a graph for Graphviz. */
 import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
-import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf, worstOf } from "./graph-words.ts";
+import {
+  coverageOfNode,
+  coverageOfWay,
+  keysOf,
+  nodeLines,
+  otherTargets,
+  targetText,
+  wayLines,
+  waysOf,
+  worstOf,
+} from "./graph-words.ts";
 import { shownInLine } from "../text/text.ts";
 
 export function renderDot({ agent, nodes, edges }: Outline): string {
@@ -20,9 +30,14 @@ export function renderDot({ agent, nodes, edges }: Outline): string {
     ...others.map((to) => `  ${keyOf(to)} [label=${quoted([targetText(to)])}, ${shapeOf(to)}];`),
     ...ways.map((way) => {
       const [{ kind, isLoop }] = way.edges as [(typeof way.edges)[0]];
+      const isCovered = coverageOfWay(way);
       const looks = [
         ...(kind === "back" || kind === "jump" ? ["style=dashed"] : []),
-        ...(kind === "back" ? ['color="#b07000"'] : []),
+        ...(isCovered !== null
+          ? [`color="${COLOURS[isCovered].line}"`]
+          : kind === "back"
+            ? ['color="#b07000"']
+            : []),
         ...(isLoop ? ["constraint=false"] : []),
       ];
       const rest = looks.map((look) => `, ${look}`).join("");
@@ -32,13 +47,20 @@ export function renderDot({ agent, nodes, edges }: Outline): string {
   ].join("\n");
 }
 
+const COLOURS = {
+  covered: { fill: "#dafbe1", line: "#2da44e" },
+  uncovered: { fill: "#ffebe9", line: "#c00000" },
+} as const;
+
 function looksOf(node: OutlineNode): string {
   const { kind, isReached } = node;
   const worst = worstOf(node);
+  const isCovered = coverageOfNode(node);
   return [
     ...(kind === "verify" ? ["shape=hexagon"] : kind === "close" ? ["shape=box, peripheries=2"] : []),
     ...(worst === null ? [] : [`color="${worst === "error" ? "#cc0000" : "#b07000"}", penwidth=2`]),
     ...(isReached ? [] : ["style=dotted"]),
+    ...(isCovered === null ? [] : [`style="rounded,filled", fillcolor="${COLOURS[isCovered].fill}"`]),
   ]
     .map((look) => `, ${look}`)
     .join("");

@@ -1,6 +1,16 @@
 /** A flow as a Mermaid flowchart. */
 import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
-import { keysOf, nodeLines, otherTargets, targetText, wayLines, waysOf, worstOf } from "./graph-words.ts";
+import {
+  coverageOfNode,
+  coverageOfWay,
+  keysOf,
+  nodeLines,
+  otherTargets,
+  targetText,
+  wayLines,
+  waysOf,
+  worstOf,
+} from "./graph-words.ts";
 
 export function renderMermaid({ nodes, edges }: Outline): string {
   const ways = waysOf(edges);
@@ -8,6 +18,12 @@ export function renderMermaid({ nodes, edges }: Outline): string {
   const keyOf = keysOf(nodes, others);
   const step = (id: string) => keyOf({ kind: "step", step: id });
   const marked = nodes.flatMap((node) => classesOf(node).map((name) => `  class ${step(node.id)} ${name}`));
+  const entries = nodes.filter((node) => node.isEntry).length;
+  // Links are counted in the order in which they are written.
+  const links = ways.flatMap((way, at) => {
+    const isCovered = coverageOfWay(way);
+    return isCovered === null ? [] : [`  linkStyle ${entries + at} stroke:${LINES[isCovered]}`];
+  });
   return [
     "flowchart TD",
     ...nodes.filter((node) => node.isEntry).map((node) => `  start(( )) --> ${step(node.id)}`),
@@ -22,8 +38,14 @@ export function renderMermaid({ nodes, edges }: Outline): string {
     "  classDef error stroke:#c00,stroke-width:3px",
     "  classDef warning stroke:#b80,stroke-width:3px",
     "  classDef apart opacity:0.5",
+    ...(nodes.some(({ hits }) => hits !== undefined)
+      ? ["  classDef covered fill:#dafbe1", "  classDef uncovered fill:#ffebe9"]
+      : []),
+    ...links,
   ].join("\n");
 }
+
+const LINES = { covered: "#2da44e", uncovered: "#c00000" } as const;
 
 function boxOf(node: OutlineNode): string {
   const text = quoted(nodeLines(node));
@@ -43,7 +65,9 @@ function shapeOf(to: Target): string {
 }
 
 function classesOf(node: OutlineNode): readonly string[] {
-  return [worstOf(node), node.isReached ? null : "apart"].filter((name) => name !== null);
+  return [worstOf(node), node.isReached ? null : "apart", coverageOfNode(node)].filter(
+    (name) => name !== null,
+  );
 }
 
 /** Whatever could mean something to Mermaid or to HTML is written as its number. */

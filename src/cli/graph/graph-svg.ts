@@ -2,6 +2,8 @@
 import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
 import { layOutGraph, type LayoutNode, type Point } from "./graph-layout.ts";
 import {
+  coverageOfNode,
+  coverageOfWay,
   keysOf,
   leadsToItself,
   nodeLines,
@@ -51,7 +53,7 @@ export function renderSvg({ agent, title, nodes, edges }: Outline): string {
   const at = ({ x, y }: Point): Point => ({ x: x + MARGIN, y: y + MARGIN + START });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace">`,
-    `<title>${escape(title === agent ? agent : `${agent}: ${title}`)}</title>`,
+    `<title>${escapeXml(title === agent ? agent : `${agent}: ${title}`)}</title>`,
     STYLE,
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     ...between.map((way, place) => lineOf(way, layout.edges[place]!.points.map(at))),
@@ -113,6 +115,8 @@ const STYLE = `<style>
 .apart { opacity: .5; stroke-dasharray: 4 3 }
 .line { fill: none; stroke: #57606a; stroke-width: 1.3 } .back { stroke: #b07000; stroke-dasharray: 5 3 } .upward { stroke: #7a5cc0 }
 .head { fill: #57606a } .head.back { fill: #b07000; stroke: none } .head.upward { fill: #7a5cc0 }
+.box.covered { fill: #dafbe1 } .box.uncovered { fill: #ffebe9 } .line.covered { stroke: #2da44e } .line.uncovered { stroke: #c00000 }
+.head.covered { fill: #2da44e } .head.uncovered { fill: #c00000 }
 text { font-size: ${SMALL}px; fill: #24292f } .id { font-size: ${FONT}px; font-weight: 600 } .light { fill: #fff } .soft { fill: #57606a } .bad { fill: #c00000 } .odd { fill: #8a5700 }
 </style>`;
 
@@ -136,9 +140,9 @@ function drawBox(box: Box, { x, y }: Point): string {
     return `<g>${frame(name, height / 2)}${words(() => (to.kind === "end" ? "light" : "")).join("")}</g>`;
   }
   const { node, loops } = of;
-  const name = ["box", node.kind, worstOf(node), node.isReached ? null : "apart"];
+  const name = ["box", node.kind, worstOf(node), node.isReached ? null : "apart", coverageOfNode(node)];
   return [
-    `<g><title>${escape([node.id, node.name, ...node.findings.map(({ code, message }) => `${code}: ${message}`)].join("\n"))}</title>`,
+    `<g><title>${escapeXml([node.id, node.name, ...node.findings.map(({ code, message }) => `${code}: ${message}`)].join("\n"))}</title>`,
     frame(name.filter((one) => one !== null).join(" "), node.kind === "close" ? 18 : 5),
     ...words((line, at) => {
       if (at === 0) return "id";
@@ -160,7 +164,9 @@ function loopLines(loops: readonly Way[], right: number, y: number, height: numb
   if (loops.length === 0) return [];
   const lines = loops.flatMap(wayLines);
   const reach = Math.min(18, height / 2 - 8);
-  const colour = loops.every((way) => way.edges[0]!.kind === "back") ? " back" : " upward";
+  const isCovered = coverageOfWay({ ...loops[0]!, edges: loops.flatMap(({ edges }) => edges) });
+  const kind = loops.every((way) => way.edges[0]!.kind === "back") ? " back" : " upward";
+  const colour = isCovered === null ? kind : `${kind} ${isCovered}`;
   const curve = `M${n(right)} ${n(y - reach)}C${n(right + 32)} ${n(y - reach - 6)} ${n(right + 32)} ${n(y + reach + 6)} ${n(right + 7)} ${n(y + reach)}`;
   const tip = `<path class="head${colour}" d="M${n(right)} ${n(y + reach)}l8 -4v8z"/>`;
   const top = y - (lines.length * LINE) / 2 + 11;
@@ -173,7 +179,9 @@ function loopLines(loops: readonly Way[], right: number, y: number, height: numb
 
 function lineOf(way: Way, points: readonly Point[]): string {
   const [{ kind, isLoop }] = way.edges as [Way["edges"][0]];
-  const name = kind === "back" ? " back" : isLoop ? " upward" : "";
+  const isCovered = coverageOfWay(way);
+  const kindName = kind === "back" ? " back" : isLoop ? " upward" : "";
+  const name = isCovered === null ? kindName : `${kindName} ${isCovered}`;
   const end = points.at(-1)!;
   const direction = Math.sign(end.y - points.at(-2)!.y) || Math.sign(end.y - points.at(-3)!.y) || 1;
   const whole = [...points.slice(0, -1), { x: end.x, y: end.y - direction * 7 }];
@@ -203,7 +211,7 @@ function labelOf(way: Way, { x, y }: Point): string {
 }
 
 function text(line: string, x: number, y: number, name: string, anchor = "middle"): string {
-  return `<text x="${n(x)}" y="${n(y)}" text-anchor="${anchor}"${name === "" ? "" : ` class="${name}"`}>${escape(line)}</text>`;
+  return `<text x="${n(x)}" y="${n(y)}" text-anchor="${anchor}"${name === "" ? "" : ` class="${name}"`}>${escapeXml(line)}</text>`;
 }
 
 function n(value: number): string {
@@ -211,7 +219,7 @@ function n(value: number): string {
 }
 
 /** XML has no control characters and no halves of characters, not even escaped. Marks that turn the writing are spelled out. */
-function escape(text: string): string {
+export function escapeXml(text: string): string {
   const plain = text
     .toWellFormed()
     .replaceAll(/[\p{Cc}\ufffe\uffff]/gu, (char) => (char === "\n" || char === "\t" ? char : "\ufffd"));

@@ -2,6 +2,7 @@
 import type { Edge, OutlineNode, Outline } from "../../tell/outline.ts";
 import {
   conditionText,
+  hitsText,
   kindText,
   labelText,
   leadsToItself,
@@ -25,7 +26,7 @@ export function renderText(outline: Outline, width: number, paint: Paint): strin
 /** One line of the drawing. `leaves`: an edge to that step begins here; `enters`: edges to that step end here. */
 type Row = {
   readonly text: string;
-  readonly style: "red" | "yellow" | "dim" | null;
+  readonly style: "red" | "yellow" | "green" | "dim" | null;
   readonly leaves?: string;
   readonly enters?: string;
 };
@@ -58,7 +59,7 @@ function framed(line: Row, inner: number): Row {
 }
 
 function boxLines(node: OutlineNode, edges: readonly Edge[]): readonly Row[] {
-  const style: Row["style"] = node.isReached ? null : "dim";
+  const style: Row["style"] = !node.isReached ? "dim" : node.hits === 0 ? "red" : null;
   const markStyle: Row["style"] = worstOf(node) === "error" ? "red" : "yellow";
   const own = edges.filter((edge) => !edge.isTacit);
   const wide = Math.max(0, ...own.map((edge) => widthOf(labelText(edge))));
@@ -79,7 +80,8 @@ function boxLines(node: OutlineNode, edges: readonly Edge[]): readonly Row[] {
 }
 
 function titleOf(node: OutlineNode): string {
-  return `${node.isEntry ? "▶ " : ""}${shownInLine(node.id, 60)} (${kindText(node)})`;
+  const hits = node.hits === undefined ? "" : ` ${hitsText(node.hits)}`;
+  return `${node.isEntry ? "▶ " : ""}${shownInLine(node.id, 60)} (${kindText(node)})${hits}`;
 }
 
 function edgeRow(edge: Edge, wide: number, style: Row["style"]): Row {
@@ -90,9 +92,19 @@ function edgeRow(edge: Edge, wide: number, style: Row["style"]): Row {
   const target = isOwn ? "itself" : targetText(to);
   const condition = conditionText(edge);
   const text = `  ${label}${" ".repeat(wide - widthOf(label))} ${arrow} ${target}${condition === "" ? "" : `  [${condition}]`}`;
+  const { hits } = edge;
   return {
-    text,
-    style: kind === "back" ? "yellow" : to.kind === "missing" ? "red" : style,
+    text: hits === undefined ? text : `${text}  ${hitsText(hits)}`,
+    style:
+      hits !== undefined
+        ? hits === 0
+          ? "red"
+          : "green"
+        : kind === "back"
+          ? "yellow"
+          : to.kind === "missing"
+            ? "red"
+            : style,
     ...(to.kind === "step" && !isOwn ? { leaves: to.step } : {}),
   };
 }

@@ -62,8 +62,25 @@ export function waysOf(edges: readonly Edge[]): readonly Way[] {
 export function wayLines({ edges }: Way): readonly string[] {
   return edges.map((edge) => {
     const condition = conditionText(edge);
-    return condition === "" ? labelText(edge) : `${labelText(edge)} [${condition}]`;
+    const words = condition === "" ? labelText(edge) : `${labelText(edge)} [${condition}]`;
+    return edge.hits === undefined ? words : `${words} ${hitsText(edge.hits)}`;
   });
+}
+
+/** `(3x)`, or that it was never shown. */
+export function hitsText(hits: number): string {
+  return hits === 0 ? "(not covered)" : `(${hits}x)`;
+}
+
+/** Of a way with several edges the least covered one counts. null: that was not measured. */
+export function coverageOfWay({ edges }: Way): "covered" | "uncovered" | null {
+  const measured = edges.filter(({ hits }) => hits !== undefined);
+  if (measured.length === 0) return null;
+  return measured.every(({ hits }) => hits! > 0) ? "covered" : "uncovered";
+}
+
+export function coverageOfNode({ hits }: OutlineNode): "covered" | "uncovered" | null {
+  return hits === undefined ? null : hits > 0 ? "covered" : "uncovered";
 }
 
 /** `verification about a1, a command, routed by gate` */
@@ -80,8 +97,9 @@ export function worstOf({ findings }: OutlineNode): "error" | "warning" | null {
 
 /** The lines in a step's box. */
 export function nodeLines(node: OutlineNode): readonly string[] {
+  const hits = node.hits === undefined ? "" : ` ${hitsText(node.hits)}`;
   return [
-    shownInLine(node.id, 60),
+    `${shownInLine(node.id, 60)}${hits}`,
     ...(node.name === node.id ? [] : [shownInLine(node.name, 60)]),
     kindText(node),
     ...(node.checks.length === 0

@@ -1,6 +1,7 @@
 /** `lockstep graph NAME`: the flow as a drawing, with what `check` found marked on it. */
 import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
 import { extname, resolve } from "node:path";
+import { EXIT } from "../../flow/verdict.ts";
 import { budgetOf } from "../../tell/budget.ts";
 import { outlineOf, type Outline } from "../../tell/outline.ts";
 import type { Loaded } from "../../run/index.ts";
@@ -22,8 +23,16 @@ export async function drawGraph(call: CallOf<"graph">): Promise<number> {
   const format = formatOf(call);
   const loaded = await loadNamed(name, call.cwd);
   if (loaded.flow === null) return tellFindings(call, [loaded], name);
-  const outline = outlineOf(loaded.flow, loaded.problems);
-  requireSize(outline, format);
+  const plain = outlineOf(loaded.flow, loaded.problems);
+  requireSize(plain, format);
+  const { coverage } = call.flags;
+  const outline =
+    coverage === undefined
+      ? plain
+      : await (
+          await import("../coverage/coverage-drawn.ts")
+        ).drawn(call, loaded, loaded.flow, plain, coverage);
+  if (outline === null) return EXIT.invalid;
   if (file === undefined) {
     if (format === "json") screen.document(graphDocument(loaded, outline));
     else if (format === "text") screen.print(renderText(outline, screen.width, screen.out));
@@ -42,19 +51,23 @@ export async function drawGraph(call: CallOf<"graph">): Promise<number> {
 }
 
 /** Lines of a drawing cross every row between two steps, so that their length counts. */
-function requireSize({ nodes, edges }: Outline, format: Format): void {
-  if (format !== "text" && format !== "svg") return;
+function requireSize(outline: Outline, format: Format): void {
+  if ((format !== "text" && format !== "svg") || isDrawable(outline)) return;
+  const size = `${outline.nodes.length} steps and ${outline.edges.length} ways between them`;
+  throw new RunnerError(
+    "USAGE",
+    `The flow has ${size}: too large for a drawing. Use --format mermaid, dot or json.`,
+  );
+}
+
+/** Whether the flow is small enough for a drawing. */
+export function isDrawable({ nodes, edges }: Outline): boolean {
   const ranks = new Map(nodes.map(({ id, rank }) => [id, rank]));
   const spots = edges.reduce((sum, { from, to }) => {
     const end = to.kind === "step" ? ranks.get(to.step) : undefined;
     return sum + 1 + (end === undefined ? 0 : Math.abs(end - (ranks.get(from) ?? 0)));
   }, nodes.length);
-  if (spots <= MOST_SPOTS) return;
-  const size = `${nodes.length} steps and ${edges.length} ways between them`;
-  throw new RunnerError(
-    "USAGE",
-    `The flow has ${size}: too large for a drawing. Use --format mermaid, dot or json.`,
-  );
+  return spots <= MOST_SPOTS;
 }
 
 const MOST_SPOTS = 30_000;

@@ -1,5 +1,17 @@
 /** What a test file may hold: each key with its type, default and meaning. The schema for editors follows from it. */
-import { anything, flag, list, map, object, text, type Reads } from "../../flow/shape.ts";
+import { ELEMENT_KINDS, WITHIN_KEYS } from "../../flow/test-settings.ts";
+import {
+  anything,
+  flag,
+  group,
+  list,
+  map,
+  number,
+  object,
+  text,
+  type Reads,
+  type Shape,
+} from "../../flow/shape.ts";
 
 const VALUE = anything("A value.");
 
@@ -61,6 +73,43 @@ export const TEST_FILE = object("Tests of an agent.", {
   ...AROUND,
   tests: list("The tests.", TEST, { required: true, filled: true }),
 });
+
+/** Beside the test files: what holds for all tests of the agent. */
+export const TEST_SETTINGS = object("Settings of the tests of an agent.", {
+  coverage: group(
+    "The least coverage of each kind, in percent. lockstep test --coverage exits with 7 below it.",
+    numbers(ELEMENT_KINDS, (kind) => `The least coverage of ${kind}, in percent.`),
+  ),
+  ignore: list(
+    "Elements that coverage does not count.",
+    object("An element.", {
+      id: text("Its name, as lockstep test --coverage prints it.", { required: true, filled: true }),
+      why: text("Why it does not count.", { required: true, filled: true }),
+    }),
+    { default: [] },
+  ),
+  before: map(
+    "Steps that must have been visited before a step is: STEP: STEP, or STEP: [STEP, STEP].",
+    anything("A step, or a list of steps.", { types: ["string", "array"] }),
+  ),
+  never: list(
+    "Paths that no run may hold, written as in expect.path: a text, or a list of texts.",
+    anything("A path.", { types: ["string", "array"] }),
+    { default: [] },
+  ),
+  within: group(
+    "The most that any run may take.",
+    numbers(WITHIN_KEYS, (what) => `The most ${what}.`),
+  ),
+});
+
+function numbers<const K extends string>(
+  keys: readonly K[],
+  about: (key: K) => string,
+): { readonly [key in K]: Shape<number | undefined> } {
+  const fields = keys.map((key) => [key, number(about(key), { min: 0 })] as const);
+  return Object.fromEntries(fields) as { readonly [key in K]: Shape<number | undefined> };
+}
 
 export type TestSource = NonNullable<Reads<typeof TEST>>;
 export type TestFileSource = NonNullable<Reads<typeof TEST_FILE>>;

@@ -192,10 +192,20 @@ function foreignData<T>(what: string, work: () => T): T {
   }
 }
 
-function asInvalid(what: string, cause: unknown): RunnerError {
+export function asInvalid(what: string, cause: unknown): RunnerError {
   if (cause instanceof RunnerError) return cause;
   const why = cause instanceof Error ? cause.message : String(cause);
   return new RunnerError("EXPORT_INVALID", `${what} is not a record of a run: ${why}`, { cause });
+}
+
+/** A journal that holds nothing but the exported run, to be looked at like any other. */
+export async function journalOf({ run, flows, entries }: Bundle): Promise<Journal> {
+  const { createMemoryJournal } = await import("../../journal/memory.ts");
+  const journal = createMemoryJournal();
+  const about = { id: run.id, agent: run.agent, at: run.createdAt, digest: run.flow, flow: flows[run.flow]! };
+  const handle = await journal.create(about, entries, flows);
+  await handle.release();
+  return journal;
 }
 
 /** Works out every decision of an exported run again. */

@@ -33,7 +33,7 @@ export async function openJournal(
     const { requireOwnState } = await import("../trust/foreign-state.ts");
     await requireOwnState(stateDir, access, clock.now(), about, before);
   }
-  makeFolder(stateDir);
+  makeStateFolder(stateDir);
   const unknown = kind === "absent" ? rememberState(stateDir, env, "made", clock.now()) : null;
   if (unknown !== null) access.notify?.(unknown);
   if (kind === "ours" && standing.isBound) requireContent(stateDir, env);
@@ -142,7 +142,7 @@ function optionsFor(stateDir: string, { now }: Pick<Clock, "now">) {
 }
 
 /** Kept out of git. */
-function makeFolder(stateDir: string): void {
+export function makeStateFolder(stateDir: string): void {
   try {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     const ignore = fileInside(stateDir, ".gitignore");

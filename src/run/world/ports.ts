@@ -12,7 +12,7 @@ import type { Backend, Clock, Hooks, Person, Ports } from "../../engine/ports.ts
 import type { Flow, Module } from "../../flow/flow.ts";
 import { defined } from "../../flow/json.ts";
 import { composer } from "../../prompts/compose.ts";
-import { discreet, withoutSecrets } from "./redacted-ports.ts";
+import { discreet, withoutSecrets } from "../../boundaries/redact/redacted-ports.ts";
 import { askerOf, githubFor, type Pinned } from "./github.ts";
 import { guardedIn } from "./own-files.ts";
 import { loadedModules } from "./own-modules.ts";

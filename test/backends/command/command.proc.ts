@@ -255,7 +255,7 @@ const refused: readonly [name: string, config: object, message: RegExp, inProjec
     { command: { command: "sh", timeoutMs: 0 } },
     /command\.timeoutMs must be a whole number above 0/,
   ],
-  ["no program", { command: {} }, /command\.command must name a program/],
+  ["no program", { command: {} }, /command\.command must be a text: The program/],
   [
     "a setting of the other backend",
     { acp: { command: "sh", timeoutMs: 5 } },

@@ -2,7 +2,7 @@
  * Ports that keep secrets to themselves. Everything that is recorded or shown comes in through a port, so this is
  * the one place where secrets are taken out.
  */
-import type { Redactor } from "../../boundaries/redact/redact.ts";
+import type { Redactor } from "./redact.ts";
 import type { Backend, Hooks, Ports, TurnRequest, TurnResult } from "../../engine/ports.ts";
 import type { BackendSpec } from "../../flow/event.ts";
 

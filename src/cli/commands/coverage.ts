@@ -1,0 +1,83 @@
+/** `lockstep coverage NAME`: what tests and recorded runs have shown of a flow, side by side or each alone. */
+import { hasErrors } from "../../flow/problem.ts";
+import { NO_SETTINGS } from "../../flow/test-settings.ts";
+import { EXIT } from "../../flow/verdict.ts";
+import type { Coverage } from "../../proof/coverage.ts";
+import { createFiles } from "../../run/world/files.ts";
+import { loadNamed } from "../agent.ts";
+import { UsageError } from "../args.ts";
+import type { CallOf } from "../commands.ts";
+import { requireEnding, writeCoverage } from "../coverage/coverage-file.ts";
+import { compared, comparisonText, coverageText } from "../coverage/coverage-text.ts";
+import { measureRuns, measureTests, type MeasuredRuns } from "../coverage/measure.ts";
+import { count } from "../text/text.ts";
+import { tellFindings } from "./check.ts";
+
+export async function showCoverage(call: CallOf<"coverage">): Promise<number> {
+  const { tests: onlyTests, runs: onlyRuns, since, out, json } = call.flags;
+  if (onlyTests && onlyRuns)
+    throw new UsageError("--tests and --runs exclude each other. Without them, both are shown.");
+  if (onlyTests && since !== undefined)
+    throw new UsageError("--since is about recorded runs: leave out --tests.");
+  if (out !== undefined && !onlyTests && !onlyRuns)
+    throw new UsageError("--out writes one coverage: add --tests or --runs.");
+  if (out !== undefined) requireEnding(out);
+  const [name = ""] = call.words;
+  const loaded = await loadNamed(name, call.cwd);
+  const { flow } = loaded;
+  if (flow === null || hasErrors(loaded.problems)) return tellFindings(call, [loaded], name);
+  const files = createFiles(loaded.project.root);
+  const measured = onlyRuns ? null : await measureTests(loaded, flow, files);
+  if (measured?.kind === "invalid")
+    return tellFindings(call, [{ ...loaded, problems: measured.problems }], name);
+  const from = since === undefined ? -Infinity : Date.now() - since;
+  const runs = onlyTests ? null : await measureRuns(call, loaded, flow, files, from);
+  const tests = measured?.coverage ?? null;
+  if (out !== undefined) {
+    writeCoverage(call.cwd, out, [{ flow, coverage: (tests ?? runs?.coverage)! }]);
+    call.screen.tell(`Wrote ${out}.`);
+  }
+  if (json) call.screen.document(documentOf(tests, runs));
+  else call.screen.print(textOf(call, tests, runs).join("\n"));
+  return EXIT.completed;
+}
+
+function textOf(
+  { screen }: CallOf<"coverage">,
+  tests: Coverage | null,
+  runs: MeasuredRuns | null,
+): readonly string[] {
+  const about = runs === null ? [] : ["", aboutRuns(runs)];
+  if (tests !== null && runs !== null) return [...comparisonText(tests, runs.coverage, screen.out), ...about];
+  const coverage = (tests ?? runs?.coverage)!;
+  return [...coverageText(coverage, NO_SETTINGS.coverage, screen.out), ...about];
+}
+
+function aboutRuns({ runs, earlier, damaged }: MeasuredRuns): string {
+  return [
+    count(runs, "recorded run"),
+    ...(earlier === 0 ? [] : [`${earlier} of an earlier version of the flow`]),
+    ...(damaged === 0 ? [] : [`${damaged} damaged: only what can be read counts`]),
+  ].join(", ");
+}
+
+/** One coverage is the document of coverage files; two are compared. */
+function documentOf(tests: Coverage | null, runs: MeasuredRuns | null): object {
+  if (runs === null) return { ...tests };
+  const { coverage, ...about } = runs;
+  if (tests === null) return { ...coverage, recorded: about };
+  const { onlyRuns, onlyTests, neither } = compared(tests, coverage);
+  const ids = (elements: readonly { readonly id: string }[]) => elements.map(({ id }) => id);
+  return {
+    v: 1,
+    kind: "lockstep-coverage-compared",
+    agent: tests.agent,
+    digest: tests.digest,
+    recorded: about,
+    onlyRuns: ids(onlyRuns),
+    onlyTests: ids(onlyTests),
+    neither: ids(neither),
+    tests,
+    runs: coverage,
+  };
+}

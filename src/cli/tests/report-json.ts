@@ -1,0 +1,43 @@
+/** The results of tests as one document. */
+import { failuresIn, isCoverageMissed, type Tested, type TestReport } from "./tested.ts";
+
+export function testsDocument(report: TestReport) {
+  const { tested, notRun, stopped, remarks } = report;
+  return {
+    v: 1,
+    kind: "lockstep-tests",
+    ok: failuresIn(report).length === 0 && stopped !== "interrupted" && !isCoverageMissed(report),
+    passed: tested.filter(({ status }) => status === "passed").length,
+    failed: failuresIn(report).length,
+    skipped: tested.filter(({ status }) => status === "skipped").length,
+    notRun,
+    stopped,
+    remarks,
+    tests: tested.map(testDocument),
+    ...(report.coverage !== undefined && {
+      coverage: report.coverage.map(({ coverage, missed }) => ({ ...coverage, missed })),
+    }),
+  };
+}
+
+function testDocument({ agent, test: { name, file, line, skip }, status, unmet, because, look }: Tested) {
+  const differences = unmet.map(({ key, line: at, at: below, expected, got, diff }) => ({
+    key,
+    line: at,
+    at: below,
+    expected,
+    got: got ?? null,
+    ...(diff !== undefined && { diff }),
+  }));
+  return {
+    agent,
+    name,
+    file,
+    line,
+    status,
+    ...(skip !== undefined && { skip }),
+    unmet: differences,
+    because,
+    look,
+  };
+}

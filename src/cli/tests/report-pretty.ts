@@ -1,0 +1,56 @@
+/** The results of tests for people: one line a test, and below a failed one what was expected and what came. */
+import { coverageText } from "../coverage/coverage-text.ts";
+import { shownInLine, type Paint } from "../text/text.ts";
+import { unmetPlace, summaryOf, valueText, type Tested, type TestReport } from "./tested.ts";
+
+export function prettyReport(report: TestReport, paint: Paint): string {
+  const lines = report.tested.map((one) => testText(one, paint));
+  const remarks = report.remarks.map((remark) => paint("yellow", `! ${remark}`));
+  const covered = report.coverage?.flatMap(({ coverage, least }) => [
+    ...coverageText(coverage, least, paint),
+    "",
+  ]);
+  return [
+    ...lines,
+    ...(lines.length > 0 ? [""] : []),
+    ...(covered ?? []),
+    ...remarks,
+    summaryOf(report),
+  ].join("\n");
+}
+
+function testText({ agent, test, status, unmet, because, look }: Tested, paint: Paint): string {
+  const mark = { passed: paint("green", "✓"), failed: paint("red", "✗"), skipped: paint("dim", "-") }[status];
+  const head = `${mark} ${shownInLine(agent)} › ${shownInLine(test.name)}`;
+  if (status === "passed") return head;
+  if (status === "skipped") return `${head}${paint("dim", `  skipped: ${shownInLine(test.skip ?? "")}`)}`;
+  const width = Math.max(7, ...unmet.map((one) => unmetPlace(one).length));
+  const row = (name: string, text: string) => `  ${name.padEnd(width)} ${text}`;
+  const differences = unmet.flatMap((one) => [
+    row(
+      shownInLine(unmetPlace(one)),
+      `expected  ${said(one.expected)}  ${place(test.file, one.line, paint)}`,
+    ),
+    row("", `got       ${said(one.got)}`),
+    ...(one.diff ?? []).map((line) =>
+      row(
+        "",
+        paint(line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "dim", shownInLine(line, 1000)),
+      ),
+    ),
+  ]);
+  return [
+    `${head}  ${place(test.file, test.line, paint)}`,
+    ...differences,
+    ...because.map((why) => row("because", shownInLine(why, 1000))),
+    ...(look === null ? [] : [row("look", look)]),
+  ].join("\n");
+}
+
+function place(file: string, line: number, paint: Paint): string {
+  return paint("dim", `${shownInLine(file)}:${line}`);
+}
+
+function said(value: unknown): string {
+  return shownInLine(valueText(value), 2000);
+}

@@ -1,0 +1,103 @@
+/** Reads `.agent/NAME/tests/settings.yaml` (`.yml`, `.json`). Pure over `files`; never throws. */
+import type { FileTree } from "../flow/files.ts";
+import type { Flow } from "../flow/flow.ts";
+import { isObject, type Json } from "../flow/json.ts";
+import { escapeSegment } from "../flow/json-pointer.ts";
+import type { Problem } from "../flow/problem.ts";
+import { NO_SETTINGS, type NeverPath, type TestSettings } from "../flow/test-settings.ts";
+import { didYouMean } from "../flow/text/suggest.ts";
+import { toProblem, type Code } from "./codes.ts";
+import type { Finding } from "./rules/rule.ts";
+import type { Document } from "./text/document.ts";
+import { joinPath } from "./text/paths.ts";
+import { readShape } from "./text/shape.ts";
+import { TEST_SETTINGS } from "./text/tests-shape.ts";
+import { testDocument } from "./tests.ts";
+
+export type SettingsRead = { readonly settings: TestSettings; readonly problems: readonly Problem[] };
+
+export function readTestSettings(flow: Flow, files: FileTree): SettingsRead {
+  const folder = joinPath(".agent", `${flow.agent}/tests`);
+  const names = files.list(folder) ?? [];
+  const name = ["settings.yaml", "settings.yml", "settings.json"].find((one) => names.includes(one));
+  if (name === undefined) return { settings: NO_SETTINGS, problems: [] };
+  const findings: Finding[] = [];
+  const document = testDocument(files, `${folder}/${name}`, findings);
+  const settings = document === null ? NO_SETTINGS : settingsIn(flow, document, findings);
+  return { settings, problems: findings.map((finding) => toProblem(strictly(finding), null)) };
+}
+
+/** A misspelled key would silently ask for nothing. */
+function strictly(finding: Finding): Finding {
+  return finding.code === "UNKNOWN-KEY" ? { ...finding, code: "TEST-KEY" } : finding;
+}
+
+function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSettings {
+  const report = (code: Code, pointer: string, message: string, fix: string) =>
+    findings.push({ code, document, pointer, message, fix });
+  const source = readShape(TEST_SETTINGS, document.value, "", { document, code: "TEST-KEY", findings });
+  if (source === undefined) return { ...NO_SETTINGS, file: document.file };
+  const knownStep = (id: string, pointer: string) => {
+    if (Object.hasOwn(flow.steps, id)) return;
+    const steps = Object.keys(flow.steps);
+    const message = `There is no step "${id}" in the flow.${didYouMean(id, steps)}`;
+    report("TEST-STEP", pointer, message, `Use one of: ${steps.slice(0, 20).join(", ")}.`);
+  };
+  for (const [kind, least] of Object.entries(source.coverage))
+    if (least !== undefined && least > 100)
+      report(
+        "TEST-KEY",
+        `/coverage/${kind}`,
+        `coverage.${kind} is a percentage, and ${least} is more than 100.`,
+        "Write a number from 0 to 100.",
+      );
+  for (const [step, needed] of source.before) {
+    const pointer = `/before/${escapeSegment(step)}`;
+    knownStep(step, pointer);
+    for (const id of textsOf(needed)) knownStep(id, pointer);
+    if (textsOf(needed).length === 0)
+      report("TEST-KEY", pointer, `before.${step} does not name a step.`, "Name a step, or a list of steps.");
+  }
+  const given = (value: { readonly [key: string]: number | undefined }) =>
+    Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
+  return {
+    file: document.file,
+    coverage: given(source.coverage),
+    ignore: source.ignore.map(({ id, why }, at) => ({
+      id: id ?? "",
+      why: why ?? "",
+      line: document.place(`/ignore/${at}`).line,
+    })),
+    before: Object.fromEntries([...source.before].map(([step, needed]) => [step, textsOf(needed)])),
+    never: neverIn(document, source.never, (at) =>
+      report(
+        "TEST-KEY",
+        `/never/${at}`,
+        "An item of never is neither the text of a path nor a list of texts.",
+        'Write it as in expect.path: "STEP LABEL -> STEP", or a list of these.',
+      ),
+    ),
+    within: given(source.within),
+  };
+}
+
+function neverIn(
+  document: Document,
+  items: readonly Json[],
+  refuse: (at: number) => void,
+): readonly NeverPath[] {
+  return items.flatMap((item, at) => {
+    const path = textsOf(item);
+    const isWhole =
+      !isObject(item) && path.length > 0 && (!Array.isArray(item) || path.length === item.length);
+    if (!isWhole) refuse(at);
+    return isWhole ? [{ path, line: document.place(`/never/${at}`).line }] : [];
+  });
+}
+
+function textsOf(value: Json): readonly string[] {
+  if (typeof value === "string") return [value];
+  return Array.isArray(value)
+    ? (value as readonly Json[]).filter((one): one is string => typeof one === "string")
+    : [];
+}

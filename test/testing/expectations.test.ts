@@ -1,0 +1,111 @@
+/** Everything that a test can expect in memory: it passes, and it fails with what was expected, what came, where and why. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { FileTree } from "../../src/flow/files.ts";
+import { EXPECT_KEYS } from "../../src/flow/flow-test.ts";
+import { readTests } from "../../src/load/tests.ts";
+import { reasonsFor, visitToLookAt } from "../../src/proof/because.ts";
+import { load } from "../../src/run/load.ts";
+import { createFiles } from "../../src/run/world/files.ts";
+import { prepareFlow, runTest } from "../../src/testing/flow-tests.ts";
+
+const root = new URL("../../examples/01-fix-a-test/", import.meta.url).pathname;
+const { flow } = await load("fixer", { cwd: root });
+const prepared = await prepareFlow(flow!);
+
+/** One test file of the agent, that is not on disk. */
+function filesWith(text: string): FileTree {
+  const { list, read } = createFiles(root);
+  const [folder, name] = [".agent/fixer/tests", "one.yaml"];
+  return {
+    list: (path) => (path === folder ? [name] : list(path)),
+    read: (path) => (path === `${folder}/${name}` ? { kind: "text", text } : read(path)),
+  };
+}
+
+async function resultOf(expect: string, more = "") {
+  const { tests, problems } = readTests(
+    flow!,
+    filesWith(`params: { issue: 7 }
+tests:
+  - name: one
+    script:
+      - { step: initial.issue, calls: [{ name: Write, input: { file_path: a, content: b } }] }
+      - { step: initial.issue, label: next, usage: { in: 10, out: 5, usd: 0.25 } }
+      - { step: continuation.issue, error: { kind: rate-limit, retryAfterMs: 1500 } }
+      - continuation.issue handoff
+      - closure.issue closing
+${more}    expect:
+      ${expect}
+`),
+  );
+  assert.deepEqual(problems, []);
+  return await runTest(prepared, tests[0]!);
+}
+
+/** Of each key: what holds, what does not, and what came instead. */
+const ROWS: { readonly [key: string]: readonly [holds: string, fails: string, got: unknown] } = {
+  outcome: ["completed", "failed", "completed"],
+  code: ["absent", "GATE_FAILED", undefined],
+  exit: ['"<= 0"', "6", 0],
+  final: ["closure.issue", "initial.issue", "closure.issue"],
+  reason: ["re:ended the run$", "re:^ended", 'Step "closure.issue" ended the run'],
+  path: [
+    "[initial.issue next, ..., closure.issue closing -> end]",
+    "[..., closure.issue repeat]",
+    [
+      "initial.issue next -> continuation.issue",
+      "continuation.issue handoff -> closure.issue",
+      "closure.issue closing -> end",
+    ],
+  ],
+  visits: ["{ closure.issue: 1 }", "{ closure.issue: 2 }", 1],
+  checks: ["[tests-pass passed, ...]", "[]", ["tests-pass passed", "git-clean passed"]],
+  handoff: ["{ initial.issue: { approach: re:. } }", "{ initial.issue: absent }", undefined],
+  asked: ["[]", "[May I?]", []],
+  said: ["{ at: initial.issue@1, saw: Issue 7 }", "{ at: initial.issue, unseen: [Issue 7] }", undefined],
+  calls: ["[Write denied]", "[Write ok]", ["Write denied"]],
+  effects: ["[]", "[label applied]", []],
+  turns: ['"> 3"', '">= 9"', 4],
+  tokens: ["15", '"< 15"', 15],
+  costUsd: ["0.25", "0.5", 0.25],
+  waited: ['">= 1500"', "0", undefined],
+  warnings: ["[]", "[re:.]", []],
+};
+
+/** These need a folder, or files beside the test. */
+const ELSEWHERE = ["github", "files", "changed", "git", "snapshot"];
+
+test("there is a row for every key", () => {
+  assert.deepEqual([...Object.keys(ROWS), ...ELSEWHERE].toSorted(), [...EXPECT_KEYS].toSorted());
+});
+
+for (const [key, [holds, fails, got]] of Object.entries(ROWS))
+  test(`${key} is met, or fails with what came and where it is written`, async () => {
+    const met = await resultOf(`${key}: ${holds}`);
+    assert.deepEqual([met.status, met.unmet], ["passed", []]);
+    const { status, unmet } = await resultOf(`${key}: ${fails}`);
+    assert.equal(status, "failed");
+    assert.deepEqual([unmet.map((one) => one.key), unmet[0]!.line], [[key], 11]);
+    assert.notEqual(unmet[0]!.expected, undefined);
+    if (got !== undefined) assert.deepEqual(unmet[0]!.got, got);
+  });
+
+test("a check that passed because the test says nothing about it is the reason, and the visit is named", async () => {
+  const result = await resultOf(
+    "path: [..., closure.issue closing x tests-failed -> continuation.issue, ...]",
+  );
+  const reasons = reasonsFor(result.test, result.outcomes!, result.unmet);
+  assert.ok(
+    reasons.includes("tests-pass passed: the test gives no result for it, and then it passes"),
+    JSON.stringify(reasons),
+  );
+  assert.equal(visitToLookAt(result.outcomes!.path, result.unmet), "closure.issue@1");
+  const given = await resultOf("turns: 1", "    checks: { tests-pass: pass, git-clean: pass }\n");
+  assert.deepEqual(reasonsFor(given.test, given.outcomes!, given.unmet), []);
+});
+
+test("the rule of the gate is the reason for a denied call", async () => {
+  const { test: one, outcomes, unmet } = await resultOf("calls: [Write ok]");
+  assert.match(reasonsFor(one, outcomes!, unmet).join("\n"), /^Write was denied: /m);
+});
