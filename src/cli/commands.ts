@@ -660,6 +660,7 @@ const DECLARED = {
       "lockstep fuzz iterator --for 30s --seed 7",
       "lockstep fuzz iterator --persona eager --persona nearly --save",
     ],
+  },
   honesty: {
     summary: "how often a claim to be done agreed with the checks, over recorded runs",
     words: [AGENT],
