@@ -10,7 +10,7 @@ import { amountFor } from "../proof/eval.ts";
 import { usageIn } from "../story/tally.ts";
 import type { Result } from "../tell/result.ts";
 import { requireCommon } from "./batch.ts";
-import { copyProject, isCopy, removeCopy } from "./eval-copy.ts";
+import { copyForRun, isCopy, removeCopy } from "./eval-copy.ts";
 import { judgeRun } from "./eval-judge.ts";
 import { readEval, writeEval, type EvalRecord, type PlacedRun } from "./eval-record.ts";
 import { flowDigest, type Loaded } from "./load.ts";
@@ -202,7 +202,7 @@ function createEval(loaded: Loaded, begun: EvalRecord, journal: Journal, options
     const run = newRunId();
     // Taken at once: nothing else may begin it, or use the same money.
     runs[at] = { ...runs[at]!, state: "running", run, setAside };
-    const folder = await copyProject(project.root, task.project, env);
+    const folder = await copyForRun(project.root, task.project, env);
     update(at, { folder });
     const how = {
       ...wayOf(loaded, begun, options, model, turn),
