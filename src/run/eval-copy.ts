@@ -25,7 +25,7 @@ const PREFIX = "lockstep-eval-";
 type Source = Extract<TestGround, { kind: "project" }>;
 
 /** A new folder for one run; null: an empty one. The original is never changed. */
-export async function copyProject(
+export async function copyForRun(
   root: string,
   source: Source | null,
   env: NodeJS.ProcessEnv,
@@ -42,7 +42,7 @@ export async function copyProject(
   }
 }
 
-/** Only what `copyProject` made is removed: the path may come from a record. */
+/** Only what `copyForRun` made is removed: the path may come from a record. */
 export function removeCopy(folder: string): void {
   if (isCopy(folder)) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 }

@@ -10,7 +10,7 @@ import { amountFor } from "../proof/eval.ts";
 import { usageIn } from "../story/tally.ts";
 import type { Result } from "../tell/result.ts";
 import { requireCommon } from "./batch.ts";
-import { copyProject, isCopy, removeCopy } from "./eval-copy.ts";
+import { copyForRun, isCopy, removeCopy } from "./eval-copy.ts";
 import { judgeRun } from "./eval-judge.ts";
 import { readEval, writeEval, type EvalRecord, type PlacedRun } from "./eval-record.ts";
 import { flowDigest, type Loaded } from "./load.ts";
@@ -182,7 +182,10 @@ function createEval(loaded: Loaded, begun: EvalRecord, journal: Journal, options
     const over = { costUsd, setAside: null, folder: null };
     if (judged.state === "error" && errors.length + 1 < TRIES)
       update(at, { ...over, state: "open", errors: [...errors, { run, reason: judged.reason ?? "" }] });
-    else options.onEnd?.(update(at, { ...over, ...judged }));
+    else {
+      const done = update(at, { ...over, ...judged });
+      options.onEnd?.(done);
+    }
     if (folder !== null) removeCopy(folder);
   };
 
@@ -199,14 +202,14 @@ function createEval(loaded: Loaded, begun: EvalRecord, journal: Journal, options
     const run = newRunId();
     // Taken at once: nothing else may begin it, or use the same money.
     runs[at] = { ...runs[at]!, state: "running", run, setAside };
-    const folder = await copyProject(project.root, task.project, env);
+    const folder = await copyForRun(project.root, task.project, env);
     update(at, { folder });
     const how = {
       ...wayOf(loaded, begun, options, model, turn),
       ...(setAside !== null && { spending: { costUsd: Math.min(setAside, own) } }),
       cwd: folder,
       journal,
-      steered: true,
+      steered: options.journal === undefined,
       args: task.params,
       input: task.input,
       observe: (entry: Entry) => money.hear(at, entry),
@@ -293,7 +296,9 @@ function createMoney({ budgetUsd, scripts }: EvalRecord, runs: readonly PlacedRu
     }, 0);
   return {
     hear: (at: number, { event }: Entry) => {
-      const cost = usageIn(event)?.costUsd ?? 0;
+      const usage = usageIn(event);
+      if (usage === undefined) return;
+      const cost = usage.costUsd ?? 0;
       const { model } = runs[at]!;
       live.set(at, (live.get(at) ?? 0) + cost);
       largest.set(model, Math.max(largest.get(model) ?? 0, cost));
