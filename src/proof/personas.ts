@@ -102,7 +102,9 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
   },
   refusal: ({ draw }) => ({ text: REFUSALS[draw.next(REFUSALS.length)]! }),
   lost: ({ flow, step, draw, manners }) => lost(flow, step, draw, manners),
-  huge: ({ step, draw, manners }) => ({ output: swollen(manners(step)[0]?.payload ?? {}, SIZES[draw.next(SIZES.length)]!) }),
+  huge: ({ step, draw, manners }) => ({
+    output: swollen(manners(step)[0]?.payload ?? {}, SIZES[draw.next(SIZES.length)]!),
+  }),
   call: ({ step, draw }) => {
     const tools = step.tools.allow.map((rule) => rule.split("(", 1)[0]!);
     return {

@@ -53,7 +53,9 @@ export type FuzzedRun = {
 /** Properties that a run shows by itself; `resume` and `unmoved` need a second run. */
 export type Shown = Exclude<Property, "resume" | "unmoved">;
 
-const BROKEN: { readonly [property in Shown]: (flow: Prepared, run: FuzzedRun) => Omit<Broken, "property"> | null } = {
+const BROKEN: {
+  readonly [property in Shown]: (flow: Prepared, run: FuzzedRun) => Omit<Broken, "property"> | null;
+} = {
   ends: neverEnds,
   graph: offGraph,
   checked: unchecked,
@@ -77,9 +79,17 @@ export function isBrokenRedacted(flow: Prepared, { entries }: FuzzedRun): Broken
   try {
     const { difference } = replay(flow, redact(flow, entries, {}).entries);
     if (difference === null) return null;
-    return { property: "replay", seq: difference.seq, what: `redacted, ${difference.about} comes out differently` };
+    return {
+      property: "replay",
+      seq: difference.seq,
+      what: `redacted, ${difference.about} comes out differently`,
+    };
   } catch (error) {
-    return { property: "replay", seq: entries.length, what: error instanceof Error ? error.message : String(error) };
+    return {
+      property: "replay",
+      seq: entries.length,
+      what: error instanceof Error ? error.message : String(error),
+    };
   }
 }
 
@@ -185,7 +195,10 @@ function beyondBudget(flow: Prepared, { entries }: FuzzedRun): Found {
     if (all.responses > most.responses)
       return { seq, what: `${all.responses} responses, and at most ${most.responses} are possible` };
     if (here.responses > responsesOf(step) || here.answers > answersOf(step))
-      return { seq, what: `${key} took ${here.answers} answers and ${here.responses} responses, more than its limits allow` };
+      return {
+        seq,
+        what: `${key} took ${here.answers} answers and ${here.responses} responses, more than its limits allow`,
+      };
   }
   return null;
 }
@@ -219,12 +232,14 @@ function badWords(flow: Prepared, { heard, entries }: FuzzedRun): Found {
 }
 
 function leaked(_flow: Prepared, { entries, canaries }: FuzzedRun): Found {
-  for (const { seq, event } of entries) if (holds(event, canaries)) return { seq, what: `a secret is recorded in ${event.type}` };
+  for (const { seq, event } of entries)
+    if (holds(event, canaries)) return { seq, what: `a secret is recorded in ${event.type}` };
   return null;
 }
 
 function holds(value: unknown, words: readonly string[]): boolean {
-  if (typeof value === "string") return value.length >= SHORTEST && words.some((word) => value.includes(word));
+  if (typeof value === "string")
+    return value.length >= SHORTEST && words.some((word) => value.includes(word));
   if (typeof value !== "object" || value === null) return false;
   for (const key in value)
     if (holds((value as { readonly [key: string]: unknown })[key], words) || holds(key, words)) return true;
@@ -270,7 +285,9 @@ export function weaknessesIn({ moments }: FuzzedRun): readonly Weakness[] {
     const { step, reply } = event;
     if (reply.kind === "unaskable") add({ code: "FUZZ-UNASKABLE", step, seq, what: reply.why });
     const { verdict } = after;
-    const isStray = deedsOf(moment, "read").some(({ found: word, errors }) => word !== undefined && errors.length === 0);
+    const isStray = deedsOf(moment, "read").some(
+      ({ found: word, errors }) => word !== undefined && errors.length === 0,
+    );
     const isLost = deedsOf(moment, "followed").some(({ move, why }) => move === null && why !== null);
     if (verdict !== null && verdict.outcome !== "completed" && (isStray || isLost))
       add({

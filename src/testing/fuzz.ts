@@ -21,7 +21,15 @@ import {
   type Weakness,
 } from "../proof/properties.ts";
 import { shrink } from "../proof/shrink.ts";
-import { drawn, hostileRun, repeated, testOf, type FuzzGround, type FuzzParts, type HostileRun } from "./hostile.ts";
+import {
+  drawn,
+  hostileRun,
+  repeated,
+  testOf,
+  type FuzzGround,
+  type FuzzParts,
+  type HostileRun,
+} from "./hostile.ts";
 
 export type FuzzOptions = {
   readonly seed?: number;
@@ -59,7 +67,13 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
   const { seed = 1, runs: most = 1000, isOver, personas = PERSONA_NAMES, params, parts = {} } = options;
   const { settings = NO_SETTINGS, isGuided = true } = options;
   const manners = mannersOf(flow);
-  const ground: FuzzGround = { flow, args: argumentsFor(flow, params), input: inputFor(flow), manners, parts };
+  const ground: FuzzGround = {
+    flow,
+    args: argumentsFor(flow, params),
+    input: inputFor(flow),
+    manners,
+    parts,
+  };
   const judge = createJudge(ground, settings);
   const hits: Hits = new Map();
   const ends = new Map<string, number>();
@@ -190,12 +204,20 @@ async function notResumed(ground: FuzzGround, run: HostileRun, cut: number): Pro
 
 /** Other words of tools and checks, the same answers: the same way. */
 async function isMoved(ground: FuzzGround, run: HostileRun): Promise<Broken | null> {
-  const hasTexts = Object.keys(run.tools).length > 0 || Object.values(run.checks).flat().some(({ kind }) => kind === "fail");
+  const hasTexts =
+    Object.keys(run.tools).length > 0 ||
+    Object.values(run.checks)
+      .flat()
+      .some(({ kind }) => kind === "fail");
   if (!hasTexts) return null;
-  const next = await hostileRun(ground, repeated(run, [], () => "other words"));
+  const next = await hostileRun(
+    ground,
+    repeated(run, [], () => "other words"),
+  );
   const [was, is] = [wayOf(run), wayOf(next)];
   const at = was.findIndex((led, place) => !sameJson(led, is[place] ?? null));
-  if (next.thrown === null && at === -1 && was.length === is.length && endOf(run) === endOf(next)) return null;
+  if (next.thrown === null && at === -1 && was.length === is.length && endOf(run) === endOf(next))
+    return null;
   const step = was[at === -1 ? was.length - 1 : at]?.[0] ?? "the run";
   return {
     property: "unmoved",

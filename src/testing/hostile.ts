@@ -72,7 +72,9 @@ export function drawn({ flow, manners }: FuzzGround, persona: Persona, draw: Dra
     reply: (step) => {
       if (record.script.length >= MOST_REPLIES) throw new Error(ENDLESS);
       before =
-        step.by.kind === "command" ? performed(step, draw) : replyAs(persona, flow, step, draw, manners, before);
+        step.by.kind === "command"
+          ? performed(step, draw)
+          : replyAs(persona, flow, step, draw, manners, before);
       record.script.push(before);
       return { reply: before, mark: record.script.length - 1 };
     },
@@ -262,7 +264,14 @@ function portsOf(
       check: ({ name, pattern }) => Promise.resolve(checkOf(name, pattern, outside.check(name))),
       perform: (step): Promise<TurnResult> => {
         const { reply, mark } = outside.reply(step);
-        return Promise.resolve({ kind: "reply", text: "", calls: [], output: reply.output, usage: NOTHING, mark });
+        return Promise.resolve({
+          kind: "reply",
+          text: "",
+          calls: [],
+          output: reply.output,
+          usage: NOTHING,
+          mark,
+        });
       },
     },
     watch: { look: () => Promise.resolve({ met: outside.look(), what: "a look" }) },

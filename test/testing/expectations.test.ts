@@ -92,7 +92,9 @@ for (const [key, [holds, fails, got]] of Object.entries(ROWS))
   });
 
 test("a check that passed because the test says nothing about it is the reason, and the visit is named", async () => {
-  const result = await resultOf("path: [..., closure.issue closing x tests-failed -> continuation.issue, ...]");
+  const result = await resultOf(
+    "path: [..., closure.issue closing x tests-failed -> continuation.issue, ...]",
+  );
   const reasons = reasonsFor(result.test, result.outcomes!, result.unmet);
   assert.ok(
     reasons.includes("tests-pass passed: the test gives no result for it, and then it passes"),

@@ -67,7 +67,9 @@ export function giveReply(reply: MeteredReply, { asker, output: wanted }: TurnRe
 }
 
 /** In one line, however many they are. */
-function unused(left: readonly { readonly reply: MeteredReply; readonly index: number }[]): readonly string[] {
+function unused(
+  left: readonly { readonly reply: MeteredReply; readonly index: number }[],
+): readonly string[] {
   const names = left.map(
     ({ reply, index }) => `${index + 1}${reply.step === undefined ? "" : ` for "${reply.step}"`}`,
   );
