@@ -31,6 +31,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
       "story",
       "tell",
       "proof",
+      "run",
     ],
   },
   run: {
@@ -46,6 +47,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
       "journal",
       "story",
       "tell",
+      "proof",
     ],
   },
   cli: { about: "The command.", imports: ["flow", "load", "story", "tell", "proof", "run", "testing"] },

@@ -280,7 +280,7 @@ export function needsCount(least = 1, most?: number): string {
 }
 
 export function readMoney(text: string): number | null {
-  return /^\$?\d{1,9}(\.\d{1,6})?$/.test(text) ? Number(text.replace("$", "")) : null;
+  return /^\$?\d{1,9}(\.\d{1,6})?(?:usd)?$/i.test(text) ? Number(text.replace(/\$|usd/gi, "")) : null;
 }
 
 export const NEEDS_MONEY = "an amount in US dollars, such as 0.50";

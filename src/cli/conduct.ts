@@ -272,7 +272,7 @@ function askForJournal(call: CommandCall, signal: AbortSignal): Yes {
 }
 
 /** Everything that is to be trusted, line by line. */
-function askForTrust(call: CommandCall, signal: AbortSignal): Confirm {
+export function askForTrust(call: CommandCall, signal: AbortSignal): Confirm {
   return async ({ root, agent, digest, commands, change }) =>
     await isYes(
       call,

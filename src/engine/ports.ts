@@ -55,6 +55,8 @@ export type Clock = {
   /** Milliseconds of a clock that nobody sets, from any beginning. Absent: nobody sets `now` either. */
   readonly steady?: () => number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Resolves when a time limit is over, while something else is under way. Absent: as `sleep`. */
+  readonly alarm?: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
 // Backends.

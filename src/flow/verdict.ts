@@ -34,7 +34,7 @@ export const EXIT_MEANINGS: readonly (readonly [codes: readonly number[], meanin
   [[EXIT.limit], "limit reached"],
   [[EXIT.waiting], "waiting for a person, or paused"],
   [[EXIT.unchecked], "checks never passed"],
-  [[EXIT.testsFailed], "flow tests failed (not used yet)"],
+  [[EXIT.testsFailed], "a test of a flow failed, or a threshold was missed"],
   [[EXIT.hungUp, EXIT.interrupted, EXIT.terminated], "stopped by SIGHUP, Ctrl-C or SIGTERM"],
 ];
 
@@ -84,6 +84,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["RUN_PAUSED", EXIT.waiting],
   ["STEP_UNKNOWN", EXIT.invalid],
   ["USAGE", EXIT.invalid],
+  ["TESTS_FAILED", EXIT.testsFailed],
 ]);
 
 export function exitCode(verdict: Pick<Verdict, "outcome" | "code">): number {

@@ -166,7 +166,12 @@ function testOf(reading: Reading, file: TestFileSource, source: TestSource, poin
     script: scriptOf(reading, source, pointer),
     ...(until !== undefined && { until }),
     around: aroundOf(reading, file, source, pointer),
-    ground: groundOf(reading, source.project ?? file.project, source.git ?? file.git),
+    ground: groundOf(
+      reading,
+      source.project ?? file.project,
+      source.git ?? file.git,
+      source.project === undefined ? "/project" : `${pointer}/project`,
+    ),
     expect: expectedOf(reading, source, pointer),
     only: source.only,
     ...(source.skip !== undefined && { skip: source.skip }),
@@ -315,7 +320,7 @@ function replyOf(reading: Reading, written: Json, pointer: string): readonly Tes
       "The response says nothing.",
       "Give it label, text, output, calls or error.",
     );
-  if (isObject(error) && !FAULTS.includes(String(error.kind)))
+  if (isObject(error) && !FAULTS.some((kind) => kind === error.kind))
     report(
       reading,
       "TEST-KEY",
@@ -336,7 +341,7 @@ function replyOf(reading: Reading, written: Json, pointer: string): readonly Tes
       ...(output !== undefined && { output }),
       ...(Array.isArray(calls) && { calls: (calls as readonly Json[]).flatMap(callOf) }),
       ...(isObject(error) && { error: errorOf(error) }),
-      ...(isObject(usage) && { usage: usage as NonNullable<TestReply["usage"]> }),
+      ...(isObject(usage) && { usage: usage }),
     },
   ];
 }
@@ -457,8 +462,8 @@ function checkGiven(reading: Reading, given: Json, pointer: string): CheckGiven 
     return {
       kind: "output",
       exit: typeof exit === "number" ? exit : 1,
-      stdout: contentOf(reading, String(stdout), pointer),
-      stderr: contentOf(reading, String(stderr), pointer),
+      stdout: contentOf(reading, stdout, pointer),
+      stderr: contentOf(reading, stderr, pointer),
     };
   }
   report(
@@ -474,12 +479,13 @@ function checkGiven(reading: Reading, given: Json, pointer: string): CheckGiven 
 function toolGiven(reading: Reading, given: Json, pointer: string): ToolGiven {
   if (typeof given === "string") return { ok: true, content: contentOf(reading, given, pointer) };
   if (isObject(given))
-    return { ok: given.ok !== false, content: contentOf(reading, String(given.content ?? ""), pointer) };
+    return { ok: given.ok !== false, content: contentOf(reading, given.content ?? "", pointer) };
   return { ok: true, content: JSON.stringify(given) };
 }
 
 /** `file:PATH` is the text of a file beside the tests. */
-function contentOf(reading: Reading, text: string, pointer: string): string {
+function contentOf(reading: Reading, given: Json, pointer: string): string {
+  const text = typeof given === "string" ? given : JSON.stringify(given);
   return text.startsWith("file:") ? (fixture(reading, text.slice(5), pointer) ?? "") : text;
 }
 
@@ -501,9 +507,22 @@ function besides(file: string, path: string): string {
   return parts.join("/");
 }
 
-function groundOf({ document }: Reading, project: string | undefined, git: Json | undefined): TestGround {
+function groundOf(
+  reading: Reading,
+  project: string | undefined,
+  git: Json | undefined,
+  pointer: string,
+): TestGround {
   if (project === undefined) return { kind: "memory" };
-  const folder = besides(document.file, project);
+  const folder = besides(reading.document.file, project);
+  if (reading.files.list(folder) === null)
+    report(
+      reading,
+      "TEST-FIXTURE",
+      pointer,
+      `The folder ${project} does not exist in the project.`,
+      "Name a folder relative to the test file.",
+    );
   if (git === undefined || git === false || git === null) return { kind: "project", folder, git: false };
   const { commits, branch, dirty } = isObject(git) ? git : {};
   return {
@@ -519,7 +538,7 @@ function groundOf({ document }: Reading, project: string | undefined, git: Json 
 
 // Expectations.
 
-function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): Expected {
+function expectedOf(reading: Reading, { expect }: Pick<TestSource, "expect">, pointer: string): Expected {
   const { document } = reading;
   if (!isObject(expect)) return { lines: {}, values: { outcome: "completed", warnings: [] } };
   const lines: { [key: string]: number } = {};
@@ -535,5 +554,26 @@ function expectedOf(reading: Reading, { expect }: TestSource, pointer: string): 
         `Use one of: ${EXPECT_KEYS.join(", ")}.`,
       );
   }
-  return { lines, values: expect as Expected["values"] };
+  const { snapshot } = expect;
+  const parts = ["prompts", "path", "result"];
+  for (const part of listOf(snapshot))
+    if (!parts.some((name) => name === part))
+      report(
+        reading,
+        "TEST-KEY",
+        `${pointer}/expect/snapshot`,
+        `${showValue(part)} is not a part of a snapshot.`,
+        `Use one or more of: ${parts.join(", ")}.`,
+      );
+  return { lines, values: expect };
 }
+
+// The reader of evaluation tasks has these in common with tests.
+export {
+  groundOf as testGround,
+  expectedOf as testExpected,
+  isParameter as isTestParameter,
+  unknownParameter as unknownTestParameter,
+  besides as besideTest,
+  report as reportTest,
+};

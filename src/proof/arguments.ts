@@ -1,4 +1,4 @@
-/** Arguments for a run that nobody has given any: defaults, else the smallest value that the declaration allows. */
+/** Arguments for a run that was given none: defaults, else the smallest value that the declaration allows. */
 import type { Flow, Parameter } from "../flow/flow.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";

@@ -1,5 +1,5 @@
 /**
- * What can happen next in a run: one choice for each thing that the engine tells apart. A choice is data without a place,
+ * What can happen next in a run: one choice for each case that the engine distinguishes. A choice is data without a place,
  * so that a list of choices can be tried from any state.
  */
 import type { State } from "../engine/decide/state.ts";
@@ -90,7 +90,7 @@ function byModel(flow: Flow, step: Step): readonly Happening[] {
     ...(strange === null ? [] : [{ kind: "says", text: "", payload: strange } as const]),
     ...(elsewhere === null ? [] : [{ kind: "says", text: "", payload: elsewhere } as const]),
     { kind: "says", text: "I am not sure." },
-    ...step.carry.flatMap(({ key }) => [lacking(step, key), having(step, key)].filter((one) => one !== null)),
+    ...variedData(step),
     ...keywords(flow, step),
     ...callsOf(step),
     { kind: "faults", fault: "rate-limit" },
@@ -138,7 +138,14 @@ function wrongName(step: Step): JsonObject | null {
 }
 
 function byCommand(step: Step): readonly Happening[] {
-  return [...draftsOf(step), { kind: "faults", fault: "process" }];
+  return [...draftsOf(step), ...variedData(step), { kind: "faults", fault: "process" }];
+}
+
+/** For all that the step hands on, an answer with it and one without. */
+function variedData(step: Step): readonly Happening[] {
+  return step.carry.flatMap(({ key }) =>
+    [lacking(step, key), having(step, key)].filter((draft) => draft !== null),
+  );
 }
 
 function sights(count: number): readonly (readonly boolean[])[] {
@@ -249,7 +256,8 @@ function replyOf(
     return said(text, [
       { id: `${step.id}@${visit}/${turn}#done`, name: step.answer.channel.name, input: payload },
     ]);
-  return { ...said(text, []), output: payload };
+  const usage = step.by.kind === "command" ? { ...USAGE, turns: 0 } : USAGE;
+  return { ...said(text, []), output: payload, usage };
 }
 
 function said(text: string, calls: (Reply & { kind: "said" })["calls"]): Reply & { kind: "said" } {

@@ -92,7 +92,7 @@ export function elementsOf(flow: Flow): readonly Element[] {
 type Adding = (kind: ElementKind, id: string, ...part: readonly string[]) => void;
 
 function addWays(here: Adding, flow: Flow, step: Step, joins: ReadonlySet<StepId | null>): void {
-  const taken = labelsOf(flow, step);
+  const taken = possibleLabels(flow, step);
   for (const [label, edge] of Object.entries(step.edges)) {
     if (!taken.has(label)) continue;
     for (const { move } of branchesOf(edge)) {
@@ -109,7 +109,7 @@ function addWays(here: Adding, flow: Flow, step: Step, joins: ReadonlySet<StepId
 }
 
 /** Labels that a visit of the step can end with. */
-function labelsOf({ hooks }: Flow, step: Step): ReadonlySet<Label> {
+export function possibleLabels({ hooks }: Flow, step: Step): ReadonlySet<Label> {
   const { stage, guard } = step;
   if (stage !== undefined) {
     const canAsk = stage.gate !== undefined && (stage.unresolved === "skip" || stage.unresolved === "ask");

@@ -3,7 +3,7 @@
  * list stands for any number of items, `re:` begins a pattern, `<= 8` and `>= 2` compare, `absent` is absent.
  */
 import type { ExpectKey, Expected } from "../flow/flow-test.ts";
-import { isObject, own, sameJson, type Json } from "../flow/json.ts";
+import { isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
 import { readPattern } from "../flow/text/pattern.ts";
 import type { Heard, Observed } from "./observe.ts";
 
@@ -26,8 +26,14 @@ export function unmetIn(
   line: number,
 ): readonly Unmet[] {
   return Object.entries(expect.values).flatMap(([key, expected]) => {
+    // Snapshots are files: the ground that has them compares them.
+    if (key === "snapshot") return [];
     const found =
-      key === "said" ? unsaid(expected, heard) : mismatch(expected, own(observed, key), key as ExpectKey, "");
+      key === "said"
+        ? unsaid(expected, heard)
+        : key === "files"
+          ? misfiled(expected, own(observed, key))
+          : mismatch(expected, own(observed, key), key as ExpectKey, "");
     return found === null ? [] : [{ key, line: expect.lines[key] ?? line, ...found }];
   });
 }
@@ -152,4 +158,29 @@ function occurs(word: string, text: string): boolean {
 
 function describe(heard: readonly Heard[]): string {
   return heard.length === 0 ? "no request" : `${heard.length} ${heard.length === 1 ? "request" : "requests"}`;
+}
+
+/** `PATH: { has, lacks, json }`, a whole text, or `absent`. */
+function misfiled(expected: Json, got: Json | undefined): Mismatch | null {
+  if (!isObject(expected)) return { at: "", expected, got: "no files" };
+  for (const [path, wanted] of Object.entries(expected)) {
+    const text = isObject(got) ? own(got, path) : undefined;
+    const found = isObject(wanted) && typeof text === "string" ? misread(wanted, text) : undefined;
+    const wrong = found === undefined ? mismatch(wanted, text, null, "") : found;
+    if (wrong !== null) return { ...wrong, at: wrong.at === "" ? path : `${path}.${wrong.at}` };
+  }
+  return null;
+}
+
+function misread({ has, lacks, json }: JsonObject, text: string): Mismatch | null {
+  const missing = wordsIn(has).find((word) => !occurs(word, text));
+  if (missing !== undefined) return { at: "has", expected: missing, got: text };
+  const present = wordsIn(lacks).find((word) => occurs(word, text));
+  if (present !== undefined) return { at: "lacks", expected: `no ${present}`, got: text };
+  if (json === undefined) return null;
+  try {
+    return mismatch(json, JSON.parse(text) as Json, null, "json");
+  } catch {
+    return { at: "json", expected: "JSON", got: text };
+  }
 }

@@ -1,6 +1,8 @@
 /** Small changes of a flow that its tests should notice: what a slip of the author's hand, or of a merge, would do. */
 import type { Flow, Guard, Label, Move, Step, StepId, StopRule } from "../flow/flow.ts";
 import type { Json, Path } from "../flow/json.ts";
+import { withoutLabel } from "./answers.ts";
+import { called, elementsOf, possibleLabels, WHOLE_FLOW } from "./elements.ts";
 
 export const MUTANT_CLASSES = ["gates", "routes", "contract", "words", "reach"] as const;
 export type MutantClass = (typeof MUTANT_CLASSES)[number];
@@ -13,39 +15,31 @@ export type Mutant = {
   readonly what: string;
   /** The part of the flow that was changed, as `origin` takes it. */
   readonly part: Path;
+  /** Only a run that takes one of these labels at the step can notice; absent: any run that comes to it. */
+  readonly labels?: readonly Label[];
   readonly flow: Flow;
 };
 
 /** Of the live steps. Unchanged steps and schemas are the same objects, so that what is kept about them holds. */
 export function* mutantsOf(flow: Flow, live: ReadonlySet<StepId>): Generator<Mutant> {
   let count = 0;
-  const named = (
-    kind: MutantClass,
-    step: StepId | null,
-    what: string,
-    part: Path,
-    changed: Flow,
-  ): Mutant => ({
-    id: `m${++count}`,
-    kind,
-    step,
-    what,
-    part,
-    flow: changed,
-  });
+  const named = (mutant: Omit<Mutant, "id">): Mutant => ({ id: `m${++count}`, ...mutant });
   for (const step of Object.values(flow.steps)) {
     if (!live.has(step.id)) continue;
-    for (const { kind, what, part, step: changed } of changesOf(flow, step))
-      yield named(kind, step.id, `${step.id}: ${what}`, ["steps", step.id, ...part], {
-        ...flow,
-        steps: { ...flow.steps, [step.id]: changed },
+    for (const { kind, what, part, labels, step: changed } of changesOf(flow, step))
+      yield named({
+        kind,
+        step: step.id,
+        what: `${step.id}: ${what}`,
+        part: ["steps", step.id, ...part],
+        ...(labels !== undefined && { labels }),
+        flow: { ...flow, steps: { ...flow.steps, [step.id]: changed } },
       });
   }
-  for (const { kind, what, part, flow: changed } of changesOfFlow(flow))
-    yield named(kind, null, what, part, changed);
+  for (const change of changesOfFlow(flow)) yield named({ ...change, step: null });
 }
 
-type Change = { readonly kind: MutantClass; readonly what: string; readonly part: Path; readonly step: Step };
+type Change = Pick<Mutant, "kind" | "what" | "part" | "labels"> & { readonly step: Step };
 
 function* changesOf(flow: Flow, step: Step): Generator<Change> {
   yield* gates(step);
@@ -118,20 +112,25 @@ function withGuard(step: Step, change: Partial<Guard>): Step {
 }
 
 function* routes(flow: Flow, step: Step): Generator<Change> {
-  const labels = Object.keys(step.edges);
+  const possible = possibleLabels(flow, step);
+  const labels = Object.keys(step.edges).filter((label) => possible.has(label) && !isTacit(step, label));
   const change = (label: Label, what: string, move: Move | null): Change => {
     const { [label]: _edge, ...others } = step.edges;
     const edges = move === null ? others : { ...step.edges, [label]: move };
-    return { kind: "routes", what: `${label} ${what}`, part: ["edges", label], step: { ...step, edges } };
+    return {
+      kind: "routes",
+      what: `${label} ${what}`,
+      part: ["edges", label],
+      labels: [label],
+      step: { ...step, edges },
+    };
   };
   for (const label of labels) {
-    const edge = step.edges[label]!;
-    if (isTacit(step, label)) continue;
-    for (const { what, move } of movesInstead(flow, step, edge)) yield change(label, what, move);
+    for (const { what, move } of movesInstead(flow, step, step.edges[label]!))
+      yield change(label, what, move);
   }
   for (const [at, label] of labels.entries())
     for (const other of labels.slice(at + 1)) {
-      if (isTacit(step, label) || isTacit(step, other)) continue;
       const [one, two] = [step.edges[label]!, step.edges[other]!];
       if (JSON.stringify(one) === JSON.stringify(two)) continue;
       const edges = { ...step.edges, [label]: two, [other]: one };
@@ -139,6 +138,7 @@ function* routes(flow: Flow, step: Step): Generator<Change> {
         kind: "routes",
         what: `${label} and ${other} lead where the other one led`,
         part: ["edges", label],
+        labels: [label, other],
         step: { ...step, edges },
       };
     }
@@ -226,7 +226,7 @@ function* contract(step: Step): Generator<Change> {
         );
     const { fallback, ...strict } = decide;
     if (fallback !== undefined) yield change("there is no fallback", { ...step, decide: strict }, "decide");
-    else if (decide.allow.length > 0)
+    else if (decide.allow.length > 0 && withoutLabel(step) !== null)
       yield change(
         `an unknown word falls back to ${decide.allow[0]}`,
         { ...step, decide: { ...decide, fallback: decide.allow[0]! } },
@@ -347,30 +347,25 @@ function* reach(step: Step): Generator<Change> {
   }
 }
 
-type FlowMutation = {
-  readonly kind: MutantClass;
-  readonly what: string;
-  readonly part: Path;
-  readonly flow: Flow;
-};
+type FlowMutation = Pick<Mutant, "kind" | "what" | "part" | "flow">;
 
 function* changesOfFlow(flow: Flow): Generator<FlowMutation> {
   for (const { what, rule } of rulesInstead(flow.stop))
     yield { kind: "reach", what, part: ["stop"], flow: { ...flow, stop: rule } };
-  const visits = flow.limits.visits;
-  yield {
-    kind: "reach",
-    what: "one visit more is allowed",
-    part: ["limits", "visits"],
-    flow: { ...flow, limits: { ...flow.limits, visits: visits + 1 } },
-  };
-  if (visits > 1)
-    yield {
-      kind: "reach",
-      what: "one visit less is allowed",
-      part: ["limits", "visits"],
-      flow: { ...flow, limits: { ...flow.limits, visits: visits - 1 } },
-    };
+  const { visits } = flow.limits;
+  // Where every run ends before it, the limit changes nothing.
+  const isReached = elementsOf(flow).some(({ id }) => id === called.limit(WHOLE_FLOW, "its visits"));
+  for (const [word, most] of [
+    ["more", visits + 1],
+    ["less", visits - 1],
+  ] as const)
+    if (isReached && most > 0)
+      yield {
+        kind: "reach",
+        what: `one visit ${word} is allowed`,
+        part: ["limits", "visits"],
+        flow: { ...flow, limits: { ...flow.limits, visits: most } },
+      };
   if (flow.stopGuard !== undefined) {
     const { stopGuard: _guard, ...open } = flow;
     yield { kind: "gates", what: "the checks of the verdict are dropped", part: ["stopGuard"], flow: open };

@@ -41,7 +41,11 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
   const edges: Edge[][] = [];
   const ways = new Map<string, Course>();
 
-  for (let at = 0; at < nodes.length && nodes.length < most; at++) {
+  // Fewest visits first: of two ways to the same state, the one that leaves more of them for what comes next.
+  const waiting = createWaiting();
+  waiting.add(0, 0);
+  for (let at = waiting.next(); at !== undefined && nodes.length < most; at = waiting.next()) {
+    if (edges[at] !== undefined) continue;
     const { state } = nodes[at]!;
     const key = stateKey(flow, state);
     const out: Edge[] = [];
@@ -62,10 +66,16 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
           next = stateKey(flow, again.after);
           seen.push(...shownIn(again));
         }
+      const visits = last.after.iterations;
+      const node: Node = { state: last.after, from: at, via: choice, done: times };
       let to = known.get(next);
       if (to === undefined) {
-        to = nodes.push({ state: last.after, from: at, via: choice, done: times }) - 1;
+        to = nodes.push(node) - 1;
         known.set(next, to);
+        waiting.add(to, visits);
+      } else if (edges[to] === undefined && visits < nodes[to]!.state.iterations) {
+        nodes[to] = node;
+        waiting.add(to, visits);
       }
       out.push({ choice, times, to });
       for (const id of seen) {
@@ -110,6 +120,26 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
       return whole;
     };
   }
+}
+
+/** Nodes in the order of their visits; of the same number, those that came first. */
+function createWaiting(): {
+  readonly add: (node: number, visits: number) => void;
+  readonly next: () => number | undefined;
+} {
+  const lists: (number[] | undefined)[] = [];
+  let visits = 0;
+  let place = 0;
+  return {
+    add: (node, of) => void (lists[of] ??= []).push(node),
+    next: () => {
+      while (visits < lists.length && place >= (lists[visits]?.length ?? 0)) {
+        visits += 1;
+        place = 0;
+      }
+      return lists[visits]?.[place++];
+    },
+  };
 }
 
 const MOST_PUMPED = 600;

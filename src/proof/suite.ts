@@ -37,12 +37,13 @@ export function suiteOf(
     const moments = walk(flow, args, way);
     if (moments === null) continue;
     const covers = [...hitsIn(moments).keys()].filter((id) => open.delete(id));
-    if (covers.length > 0) tests.push(testOf(flow, args, way, moments, covers));
+    if (covers.length > 0) tests.push(testOfWay(flow, args, way, moments, covers));
   }
   return { tests: tests.toReversed(), missing };
 }
 
-function testOf(
+/** The test that goes this way. `covers`: what it is written for. */
+export function testOfWay(
   flow: Flow,
   params: JsonObject,
   way: Course,

@@ -203,7 +203,7 @@ function* objects(around: Around, demands: readonly JsonObject[], tree: Tree): G
   const names = new Set(
     demands.flatMap(({ required }) => (Array.isArray(required) ? (required as string[]) : [])),
   );
-  for (const [name, part] of Object.entries(tree.below)) if (!part.absent) names.add(name);
+  for (const [name, part] of Object.entries(tree.below)) if (isWanted(part)) names.add(name);
   spreadDependencies(demands, names);
   for (const name of fillers(demands, names)) names.add(name);
   for (const [name, part] of Object.entries(tree.below)) if (part.absent) names.delete(name);
@@ -214,6 +214,12 @@ function* objects(around: Around, demands: readonly JsonObject[], tree: Tree): G
     .filter((name) => !names.has(name) && !own(tree.below, name)?.absent);
   for (const name of optional) yield* members(around, demands, tree, [...names, name]);
   if (optional.length > 1) yield* members(around, demands, tree, [...names, ...optional]);
+}
+
+/** A member of which only something is to be absent may as well be left out itself. */
+function isWanted({ absent, below }: Tree): boolean {
+  const parts = Object.values(below);
+  return absent === undefined && (parts.length === 0 || parts.some(isWanted));
 }
 
 function spreadDependencies(demands: readonly JsonObject[], names: Set<string>): void {

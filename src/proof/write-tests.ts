@@ -13,9 +13,13 @@ const HEAD = "# yaml-language-server: $schema=../../../node_modules/lockstep/sch
 
 /** `about`: lines of a comment at the top. */
 export function writeTests(tests: readonly FlowTest[], about: readonly string[]): string {
-  const lines = [HEAD, ...about.map((line) => `# ${line}`), "tests:"];
-  for (const test of tests) lines.push(...linesOf(test));
+  const lines = [HEAD, ...about.map((line) => `# ${line}`), "tests:", ...testItems(tests)];
   return `${lines.join("\n")}\n`;
+}
+
+/** The lines of tests as they stand below `tests:`. */
+export function testItems(tests: readonly FlowTest[]): readonly string[] {
+  return tests.flatMap(linesOf);
 }
 
 function linesOf(test: FlowTest): readonly string[] {

@@ -238,7 +238,7 @@ function waysOf(
 }
 
 /** Whatever refuses one of them refuses all, and is asked and reported once. Gives what was reported. */
-async function requireCommon(loaded: Loaded, options: BatchOptions): Promise<readonly string[]> {
+export async function requireCommon(loaded: Loaded, options: BatchOptions): Promise<readonly string[]> {
   const { project, problems } = loaded;
   if (loaded.flow === null) return [];
   const flow = await prepare(loaded.flow);

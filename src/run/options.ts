@@ -58,6 +58,8 @@ export type DriveOptions = BackendOptions & {
   readonly sandbox?: SandboxWish;
   /** What confined commands may reach, in the place of what the agent file and the user's settings say. */
   readonly network?: NetworkWish;
+  /** Absolute paths that confined commands never see, besides secrets. */
+  readonly unseen?: readonly string[];
   /** Values that must not be recorded, besides those that the environment holds. */
   readonly secrets?: readonly string[];
   readonly signal?: AbortSignal;

@@ -5,6 +5,7 @@ import type { Flow } from "../flow/flow.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { unmetIn, type Unmet } from "../proof/expect.ts";
 import { observe, type Outcomes } from "../proof/observe.ts";
+import { snapshotParts, snapshotText } from "../proof/snapshot.ts";
 import { runInMemory, type Ran } from "./ground.ts";
 
 export type TestResult = {
@@ -16,13 +17,27 @@ export type TestResult = {
   readonly outcomes: Outcomes | null;
 };
 
-/** In memory. Parameters that the test does not give are made up, so that it can be about one thing. */
-export async function runTest(flow: Prepared, written: FlowTest): Promise<TestResult> {
-  if (written.skip !== undefined)
-    return { test: written, status: "skipped", unmet: [], ran: null, outcomes: null };
+/** What there is for tests besides memory. */
+export type Grounds = {
+  /** Runs tests on copies of their projects; absent: such tests are left out. */
+  readonly project?: (flow: Prepared, test: FlowTest) => Promise<Ran>;
+  /** Absent: snapshots are not looked at. */
+  readonly compare?: (test: FlowTest, text: string) => Unmet | null;
+};
+
+/** Why a test is left out where there is no ground for it. */
+const NEEDS_PROJECT = "it needs a copy of a project";
+
+/** Parameters that the test does not give are made up, so that it can be about one thing. */
+export async function runTest(flow: Prepared, written: FlowTest, grounds: Grounds = {}): Promise<TestResult> {
+  const isProject = written.ground.kind === "project";
+  const why = written.skip ?? (isProject && grounds.project === undefined ? NEEDS_PROJECT : undefined);
+  if (why !== undefined)
+    return { test: { ...written, skip: why }, status: "skipped", unmet: [], ran: null, outcomes: null };
   const test = testAsRun(flow, written);
-  const ran = await runInMemory(flow, test);
-  const outcomes = observe(flow, ran.entries, ran);
+  const ran = isProject ? await grounds.project!(flow, test) : await runInMemory(flow, test);
+  const { moments, path, observed } = observe(flow, ran.entries, ran);
+  const outcomes: Outcomes = { moments, path, observed: { ...observed, ...ran.left } };
   const unmet =
     ran.fault === undefined
       ? [
@@ -30,7 +45,22 @@ export async function runTest(flow: Prepared, written: FlowTest): Promise<TestRe
           ...leftOver(test, ran, outcomes),
         ]
       : [faulty(ran.fault)];
+  // A snapshot of a run that is wrong is not worth keeping.
+  if (unmet.length === 0) unmet.push(...changed(written, ran, outcomes, grounds));
   return { test: written, status: unmet.length === 0 ? "passed" : "failed", unmet, ran, outcomes };
+}
+
+function changed(
+  test: FlowTest,
+  { heard, volatile }: Ran,
+  outcomes: Outcomes,
+  { compare }: Grounds,
+): readonly Unmet[] {
+  const { snapshot } = test.expect.values;
+  const parts = snapshot === undefined ? null : snapshotParts(snapshot);
+  if (compare === undefined || parts === null) return [];
+  const found = compare(test, snapshotText(test, parts, heard, outcomes, volatile));
+  return found === null ? [] : [found];
 }
 
 /** The test as it is run, with every value that the flow asks for. */

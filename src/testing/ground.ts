@@ -5,7 +5,7 @@ import { createScripted } from "../backends/scripted/scripted.ts";
 import { judgeCommand } from "../effects/checks/check-command.ts";
 import type { ProcessResult } from "../effects/process/process.ts";
 import { drive } from "../engine/drive/drive.ts";
-import type { Backend, Clock, Hooks, Message, Ports, Toolbox, TurnRequest } from "../engine/ports.ts";
+import type { Backend, Hooks, Message, Ports, Toolbox, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { CallResult, CheckResult, Entry } from "../flow/event.ts";
 import type { Around, CheckGiven, FlowTest } from "../flow/flow-test.ts";
@@ -14,7 +14,8 @@ import { own, type Json } from "../flow/json.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
 import { composer } from "../prompts/compose.ts";
 import { expandReplies } from "../proof/expand.ts";
-import type { Heard } from "../proof/observe.ts";
+import type { Heard, Observed } from "../proof/observe.ts";
+import { memoryClock } from "./test-clock.ts";
 
 export type Ran = {
   readonly entries: readonly Entry[];
@@ -24,6 +25,10 @@ export type Ran = {
   readonly warnings: readonly string[];
   /** Why the test could not be run; the line is the reply's. */
   readonly fault?: { readonly line: number; readonly why: string };
+  /** What the run left behind in its project and on GitHub. */
+  readonly left?: Observed;
+  /** Parts of its texts that differ from run to run, and what is written for them in a snapshot. */
+  readonly volatile?: readonly (readonly [text: string, name: string])[];
 };
 
 export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly Entry[] = []): Promise<Ran> {
@@ -56,7 +61,9 @@ export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly
   const handle = await journal.create(about, past.length === 0 ? [first] : past);
   await drive({
     flow,
-    ports: portsFor(flow, test, listening(scripted, heard, turns), turns, waits, past),
+    ports: portsFor(flow, test, listening(scripted, heard, turns), turns, waits, past, (step, signal) =>
+      performed(scripted, turns, step, signal),
+    ),
     handle,
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
@@ -92,21 +99,27 @@ export type Turns = {
   readonly now: (lanes: readonly { readonly step: StepId }[]) => void;
   /** Waits until it is the turn of the step. */
   readonly of: (step: StepId, signal: AbortSignal) => Promise<void>;
+  /** Steps that are at work beside this one. */
+  readonly beside: (step: StepId) => readonly StepId[];
 };
 
 export function createTurns(order: readonly StepId[]): Turns {
   let first: StepId | undefined;
+  let working: readonly StepId[] = [];
   let waiting: (() => void)[] = [];
   const placeOf = (step: StepId) => (order.includes(step) ? order.indexOf(step) : order.length);
   return {
+    beside: (step) => working.filter((one) => one !== step),
     now: (lanes) => {
-      first = lanes.toSorted((a, b) => placeOf(a.step) - placeOf(b.step))[0]?.step;
+      working = lanes.map(({ step }) => step).toSorted((a, b) => placeOf(a) - placeOf(b));
+      [first] = working;
       const woken = waiting;
       waiting = [];
       for (const wake of woken) wake();
     },
     of: async (step, signal) => {
-      while (first !== undefined && first !== step && !signal.aborted)
+      const isOthers = () => first !== undefined && first !== step && !signal.aborted;
+      while (isOthers())
         await new Promise<void>((wake) => {
           waiting.push(wake);
           signal.addEventListener("abort", () => wake(), { once: true });
@@ -128,7 +141,23 @@ function listening(backend: Backend, heard: Heard[], turns: Turns): Backend {
   };
 }
 
-function heardIn({ asker: { step, visit }, system, messages }: TurnRequest): Heard {
+/** A step that a command performs is answered from the script like any other; it costs nothing. */
+async function performed(
+  scripted: Backend,
+  turns: Turns,
+  { id, model }: Step,
+  signal: AbortSignal,
+): Promise<TurnResult> {
+  await turns.of(id, signal);
+  const asker = { step: id, visit: 1, turn: 1, attempt: 1, key: id, beside: turns.beside(id) };
+  const result = await scripted.turn!({ asker, model, system: "", messages: [], tools: [], signal });
+  if (result.kind === "fault") return result;
+  return { ...result, output: result.output ?? { raw: result.text }, usage: NO_USAGE };
+}
+
+const NO_USAGE = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
+
+export function heardIn({ asker: { step, visit }, system, messages }: TurnRequest): Heard {
   const texts = messages.map(textOf);
   return { step, visit, system, said: texts.at(-1) ?? "", text: [system, ...texts].join("\n") };
 }
@@ -159,6 +188,7 @@ function portsFor(
   turns: Turns,
   waits: number[],
   past: readonly Entry[],
+  perform: (step: Step, signal: AbortSignal) => Promise<TurnResult>,
 ): Ports {
   const { around } = test;
   const checked = inOrder(around.checks, (name) => timesChecked(past, name));
@@ -168,12 +198,12 @@ function portsFor(
     backend,
     compose: composer,
     cwd: "/",
-    clock: fakeClock(around.clock, waits),
+    clock: memoryClock(around.clock, waits),
     toolbox: toolboxOf(around),
     ...(flow.hooks !== undefined && { hooks: hooksOf(around, turns) }),
     shell: {
       check: (check, signal) => checkResult(check, checked(check.name) ?? { kind: "pass" }, signal),
-      perform: (_step, _args, _signal) => Promise.reject(new Error("a test in memory runs no commands")),
+      perform: (step, _args, signal) => perform(step, signal),
     },
     watch: {
       look: () => {
@@ -261,18 +291,5 @@ function hooksOf({ hooks }: Around, turns: Turns): Hooks {
       return value === null ? { kind: "absent" } : { kind: "gave", value };
     },
     close: () => Promise.resolve(),
-  };
-}
-
-function fakeClock(start: number, waits: number[]): Clock {
-  let now = start;
-  return {
-    now: () => now++,
-    sleep: async (ms, signal) => {
-      await new Promise(setImmediate);
-      if (signal.aborted) return;
-      waits.push(ms);
-      now += ms;
-    },
   };
 }

@@ -53,7 +53,7 @@ export type FuzzRecord = {
 export type HostileRun = FuzzedRun & FuzzRecord;
 
 /** Where everything comes from that is not the flow. */
-export type Outside = FuzzRecord & {
+export type HostileSurroundings = FuzzRecord & {
   readonly reply: (step: Step) => { readonly reply: Expanded; readonly mark: number };
   readonly check: (name: string) => CheckGiven;
   readonly tool: (name: string) => ToolGiven;
@@ -63,7 +63,7 @@ export type Outside = FuzzRecord & {
 
 const MOST_REPLIES = 5000;
 
-export function drawn({ flow, manners }: FuzzGround, persona: Persona, draw: Draw): Outside {
+export function drawn({ flow, manners }: FuzzGround, persona: Persona, draw: Draw): HostileSurroundings {
   const record: FuzzRecord = { script: [], checks: {}, tools: {}, hooks: {}, sights: [] };
   let before: Expanded | null = null;
   const isInjected = persona === "injected";
@@ -112,7 +112,7 @@ export function repeated(
   run: FuzzRecord,
   past: readonly Entry[],
   reworded: (text: string) => string = (text) => text,
-): Outside {
+): HostileSurroundings {
   const used = new Set<number>();
   const counts = new Map<string, number>();
   const add = (key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -162,7 +162,7 @@ class AskedAgain extends Error {
 
 export async function hostileRun(
   ground: FuzzGround,
-  outside: Outside,
+  outside: HostileSurroundings,
   past: readonly Entry[] = [],
 ): Promise<HostileRun> {
   const { flow, args, input, parts } = ground;
@@ -237,7 +237,7 @@ const redactor = createRedactor(() => CANARIES);
 
 function portsOf(
   { flow, parts }: FuzzGround,
-  outside: Outside,
+  outside: HostileSurroundings,
   turns: ReturnType<typeof createTurns>,
   heard: Heard[],
   trespasses: string[],
@@ -294,7 +294,7 @@ const NOTHING = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: null };
 const OFFER = offerOf({ isReachable: false, absent: "deny" }, true);
 
 /** The box notes what it runs, and the gate is asked about that once more: whatever let the call through. */
-function toolboxOf({ toolbox }: FuzzParts, outside: Outside, trespasses: string[]): Toolbox {
+function toolboxOf({ toolbox }: FuzzParts, outside: HostileSurroundings, trespasses: string[]): Toolbox {
   const box: Box = (step, { id, name, input }, batch) => {
     const judgement = judge(step, { name, input }, batch);
     const isDone = step.answer.kind === "object" && isCompletion(step, batch);

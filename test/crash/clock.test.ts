@@ -304,7 +304,7 @@ function slowModel(clock: Clock, ms: () => number, action = "next"): Backend {
 const never = new AbortController().signal;
 
 /** Time that passes at once when everybody waits for it, and a clock on the wall that is set now and then. */
-function world(settings: Settings): Required<Clock> & { readonly slept: number[] } {
+function world(settings: Settings): Required<Omit<Clock, "alarm">> & { readonly slept: number[] } {
   const waiting = new Set<{ readonly due: number; readonly wake: () => void }>();
   const slept: number[] = [];
   const left = settings.toSorted((a, b) => a.after - b.after);

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
 import { openStandIn, type StandIn } from "../github/stand-in.ts";
-import type { StoredIssue } from "../github/world.ts";
+import type { StoredIssue } from "../../src/testing/github/world.ts";
 import { random as seeded } from "../load/random.ts";
 import { needs } from "../needs.ts";
 import { STRACE } from "./halts.ts";

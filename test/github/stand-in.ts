@@ -1,117 +1,31 @@
 /**
- * A stand-in of GitHub on loopback: a real server with a real state, whose answers and whose visitors' requests are held
- * against GitHub's own description. Faults can be scripted, and everything that was asked is written down.
+ * The stand-in of GitHub, whose answers and whose visitors' requests are held against GitHub's own description. In its
+ * environment acts on GitHub are trusted.
  */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Json } from "../../src/flow/json.ts";
+import type { ServedAnswer } from "../../src/testing/github/answers.ts";
+import { serveGithub, type Asked, type GithubStandIn } from "../../src/testing/github/stand-in.ts";
 import { complete, misfit, operationOf } from "./described.ts";
-import { answerTo, type Answer } from "./answers.ts";
-import { createWorld, type World } from "./world.ts";
 
-export type Asked = {
-  readonly method: string;
-  readonly path: string;
-  readonly query: { readonly [name: string]: string };
-  readonly body: Json;
-  /** What it was answered with; 0: not at all. */
-  status: number;
-};
+export type {
+  Asked,
+  ServedFault as Fault,
+  GithubStandIn as StandIn,
+  When,
+} from "../../src/testing/github/stand-in.ts";
 
-/** What happens instead of an answer; what is said of `after` happens when the request has had its effect. */
-export type Fault =
-  | {
-      readonly kind: "status";
-      readonly status: number;
-      readonly headers?: { readonly [name: string]: string };
-      readonly body?: Json;
-    }
-  | { readonly kind: "drop" | "hang" | "truncate" | "no-json"; readonly after?: true };
-
-export type When = {
-  /** `POST`, or any. */
-  readonly method?: string;
-  readonly path?: RegExp;
-  /** Which of the requests that fit, counted from 1; all from there on unless `times` says how many. */
-  readonly nth?: number;
-  readonly times?: number;
-};
-
-export type StandIn = {
-  readonly url: string;
-  readonly token: string;
-  /** An environment that leads to this, in which acts on GitHub are trusted. */
-  readonly env: { readonly [name: string]: string };
-  readonly world: World;
-  readonly log: Asked[];
-  readonly fault: (fault: Fault, when?: When) => void;
-  /** The faults are over. */
-  readonly calm: () => void;
-  /** Lists have no link to their last page, as those have that GitHub pages by a cursor. */
-  hidesLast: boolean;
-  /** Called after each request has had its effect. */
-  onRequest: (asked: Asked) => void;
-  /** Fails if anything did not fit GitHub's description. */
-  readonly close: () => Promise<void>;
-};
-
-export async function openStandIn(owner = "octo", repo = "demo", token = TOKEN): Promise<StandIn> {
-  const world = createWorld(owner, repo);
-  const faults: { readonly fault: Fault; readonly when: When; count: number }[] = [];
+/** `close` fails if anything did not fit GitHub's description. */
+export async function openStandIn(owner = "octo", repo = "demo", token?: string): Promise<GithubStandIn> {
   const violations: string[] = [];
-  const log: Asked[] = [];
-  let remaining = 5000;
 
-  const server = createServer((request, response) => void respond(request, response));
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const env = { GITHUB_API_URL: url, GH_TOKEN: token, GH_REPO: `${owner}/${repo}`, LOCKSTEP_TRUST: "all" };
-
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = "", url: target = "" } = request;
-    const here = new URL(target, url);
-    const body = await bodyOf(request);
-    const asked: Asked = {
-      method,
-      // As an enterprise host has it, too.
-      path: here.pathname.replace(/^\/api\/v3(?=\/)|^\/api(?=\/graphql$)/, ""),
-      query: Object.fromEntries(here.searchParams),
-      body,
-      status: 0,
-    };
-    log.push(asked);
-    const fault = faultFor(asked);
-    if (fault !== null && fault.kind !== "status" && fault.after !== true) return strike(fault, "", response);
-    if (fault?.kind === "status") {
-      asked.status = fault.status;
-      const said = fault.body ?? { message: `Scripted ${fault.status}` };
-      response.writeHead(fault.status, {
-        "content-type": "application/json; charset=utf-8",
-        ...fault.headers,
-      });
-      response.end(JSON.stringify(said));
-      return;
-    }
-    const answer = mayAsk(request, token)
-      ? answerTo(world, asked, request.headers.accept ?? "")
-      : BAD_CREDENTIALS;
-    const text = hold(asked, answer);
-    stand.onRequest(asked);
-    if (fault !== null) return strike(fault, text, response);
-    send(request, response, asked, answer, text);
-  }
-
-  /** The answer as text, after it and what was asked have been held against the description. */
-  function hold(asked: Asked, { status, data }: Answer): string {
-    if (typeof data === "string") return data;
+  function hold(asked: Asked, { status, data }: ServedAnswer): Json {
     const known = operationOf(asked.method, asked.path);
-    if (asked.path === "/graphql" || status === 401) return JSON.stringify(data);
+    if (asked.path === "/graphql" || status === 401) return data;
     const blame = (what: string) => violations.push(`${asked.method} ${asked.path}: ${what}`);
     if (known === null) {
       blame("is not among the operations in test/fixtures/github-openapi.json");
-      return JSON.stringify(data);
+      return data;
     }
     const { body, query, answers } = known.operation;
     for (const name of Object.keys(asked.query)) if (!query.includes(name)) blame(`takes no ?${name}`);
@@ -119,111 +33,20 @@ export async function openStandIn(owner = "octo", repo = "demo", token = TOKEN):
     if (wrong !== null && status < 400) blame(`was asked with a body that does not fit: ${wrong}`);
     const schema = answers[String(status)];
     if (schema === undefined) blame(`never answers ${status}`);
-    if (schema === undefined || schema === null) return JSON.stringify(data);
+    if (schema === undefined || schema === null) return data;
     const whole = complete(schema, data);
     const misfits = misfit(whole, schema);
     if (misfits !== null) blame(`was answered ${status} with what does not fit: ${misfits}`);
-    return JSON.stringify(whole);
+    return whole;
   }
 
-  function send(
-    request: IncomingMessage,
-    response: ServerResponse,
-    asked: Asked,
-    answer: Answer,
-    text: string,
-  ): void {
-    const etag = `"${createHash("sha1").update(text).digest("hex")}"`;
-    const isSame = asked.method === "GET" && request.headers["if-none-match"] === etag;
-    if (!isSame) remaining -= 1;
-    asked.status = isSame ? 304 : answer.status;
-    response.writeHead(asked.status, {
-      "content-type": answer.type ?? "application/json; charset=utf-8",
-      "x-ratelimit-limit": "5000",
-      "x-ratelimit-remaining": String(remaining),
-      "x-ratelimit-reset": "1767229200",
-      ...(asked.method === "GET" && answer.status === 200 ? { etag } : {}),
-      ...linksTo(`${url}${asked.path}`, asked.query, stand.hidesLast ? numberless(answer) : answer.pages),
-    });
-    response.end(isSame ? undefined : text);
-  }
-
-  function faultFor({ method, path }: Asked): Fault | null {
-    let struck: Fault | null = null;
-    for (const entry of faults) {
-      const { when } = entry;
-      if (when.method !== undefined && when.method !== method) continue;
-      if (when.path !== undefined && !when.path.test(path)) continue;
-      entry.count += 1;
-      const first = when.nth ?? 1;
-      if (entry.count >= first && entry.count < first + (when.times ?? Infinity)) struck ??= entry.fault;
-    }
-    return struck;
-  }
-
-  const stand: StandIn = {
-    url,
-    token,
-    env,
-    world,
-    log,
-    fault: (fault, when = {}) => void faults.push({ fault, when, count: 0 }),
-    calm: () => void faults.splice(0),
-    hidesLast: false,
-    onRequest: () => {},
+  const stand = await serveGithub({ owner, repo, ...(token !== undefined && { token }), hold });
+  const { close } = stand;
+  return Object.assign(stand, {
+    env: { ...stand.env, LOCKSTEP_TRUST: "all" },
     close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
       assert.deepEqual(violations, []);
     },
-  };
-  return stand;
-}
-
-const TOKEN = `ghp_${"s".repeat(36)}`;
-
-const BAD_CREDENTIALS: Answer = { status: 401, data: { message: "Bad credentials" } };
-
-function mayAsk({ headers }: IncomingMessage, token: string): boolean {
-  return headers.authorization === `token ${token}` || headers.authorization === `Bearer ${token}`;
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Json> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  const text = Buffer.concat(chunks).toString("utf8");
-  return text === "" ? null : (JSON.parse(text) as Json);
-}
-
-function strike(fault: Exclude<Fault, { kind: "status" }>, text: string, response: ServerResponse): void {
-  switch (fault.kind) {
-    case "drop":
-      response.destroy();
-      return;
-    case "hang":
-      return;
-    case "truncate": {
-      const half = (text || '{"number":1,"title":"abc"}').slice(0, 12);
-      response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });
-      response.write(half, () => response.destroy());
-      return;
-    }
-    case "no-json":
-      response.writeHead(200, { "content-type": "application/json" }).end('{"number":1,"tit');
-  }
-}
-
-function numberless({ pages = {} }: Answer): Answer["pages"] {
-  const { last: _, ...rest } = pages;
-  return rest;
-}
-
-function linksTo(address: string, query: Asked["query"], pages: Answer["pages"] = {}): { link?: string } {
-  const links = Object.entries(pages).map(([rel, page]) => {
-    const there = new URL(address);
-    for (const [name, value] of Object.entries(query)) there.searchParams.set(name, value);
-    there.searchParams.set("page", String(page));
-    return `<${there.href}>; rel="${rel}"`;
   });
-  return links.length === 0 ? {} : { link: links.join(", ") };
 }

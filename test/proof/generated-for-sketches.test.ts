@@ -92,6 +92,12 @@ test("what a step hands on is shown present and absent, wherever its schema leav
       covered: ["present"],
       missing: [],
     },
+    // Left out as a whole.
+    {
+      schema: schemaWith({ found: { ...found, required: ["items"] } }),
+      covered: ["present", "absent"],
+      missing: [],
+    },
     // What is said of `found` elsewhere leaves no room for members.
     {
       schema: schemaWith({ found: { type: "string", enum: ["yes", "no"] } }),
@@ -147,9 +153,61 @@ test("a failed check leads back only to steps that a run can come to", async () 
   assert.deepEqual(missing(made), []);
 });
 
-test("a word that the schema lists and the gate does not know falls back", async () => {
+test("an answer without a label of the step falls back, wherever its schema takes one", async () => {
+  const required = actionSchema(["next"]);
+  const { required: _names, ...optional } = required;
+  const cases: readonly { readonly schema: JsonSchema; readonly can: boolean }[] = [
+    { schema: actionSchema(["next", "escalate"]), can: true },
+    { schema: optional, can: true },
+    { schema: required, can: false },
+  ];
+  for (const { schema, can } of cases) {
+    const made = await generated(flowWith({}, { schema, fallback: "next" }));
+    const id = "work answers with a word that falls back";
+    assert.equal(made.covered.includes(id), can, JSON.stringify(schema));
+    assert.deepEqual(
+      made.missing.map(({ element, isProved }) => [element.id, isProved]),
+      can ? [] : [[id, true]],
+    );
+  }
+});
+
+test("a step that a command performs is answered from the script", async () => {
+  const flow = sketchFlow({
+    measure: { edges: { more: "work", enough: null }, handoff: ["size"] },
+    work: { edges: { next: null } },
+  });
+  const { measure, ...others } = flow.steps;
+  const by: Step["by"] = { kind: "command", command: "measure", args: [], timeoutMs: 1000 };
+  const made = await generated({
+    ...flow,
+    steps: { measure: { ...measure!, by }, ...others },
+  });
+  assert.deepEqual(missing(made), []);
+  for (const id of ["measure more -> work", "measure enough -> end", "work next -> end"])
+    assert.ok(made.covered.includes(id), id);
+});
+
+test("a step that is reached only by the way with the fewest visits is found", async () => {
+  const guard = {
+    on: "straight",
+    checks: [{ check: "clean", edition: sketchPrompt("Clean up.") }],
+    onFailure: "abort",
+    maxFailures: 1,
+    back: { kind: "caller" },
+  } as const;
   const made = await generated(
-    flowWith({}, { schema: actionSchema(["next", "escalate"]), fallback: "next" }),
+    sketchFlow(
+      {
+        // Both ways to `late` are of two responses or checks, and only one of them leaves a visit for `last`.
+        work: { edges: { detour: "detour", straight: "late" }, guard },
+        detour: { edges: { next: "late" } },
+        late: { edges: { next: "last" } },
+        last: { edges: { next: null } },
+      },
+      { checks: { clean: sketchCheck("clean", "true") }, limits: { visits: 3 } },
+    ),
   );
-  assert.ok(made.covered.includes("work answers with a word that falls back"));
+  assert.ok(made.covered.includes("last"));
+  assert.deepEqual(missing(made), []);
 });

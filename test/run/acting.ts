@@ -12,7 +12,7 @@ import {
 } from "../../src/run/index.ts";
 import { createClock } from "../github/client.ts";
 import { openStandIn, type StandIn } from "../github/stand-in.ts";
-import type { StoredIssue } from "../github/world.ts";
+import type { StoredIssue } from "../../src/testing/github/world.ts";
 import { agentFiles, projectWith, writeFiles } from "./project.ts";
 
 export const HANDLERS = {

@@ -13,7 +13,7 @@ import {
 } from "../../src/run/index.ts";
 import { createClock } from "../github/client.ts";
 import { openStandIn, type StandIn } from "../github/stand-in.ts";
-import type { StoredIssue } from "../github/world.ts";
+import type { StoredIssue } from "../../src/testing/github/world.ts";
 import { agentFiles, projectWith } from "./project.ts";
 
 const LABELS = { inProgress: "doing", blocked: "stuck", completion: { add: ["done"], remove: ["todo"] } };

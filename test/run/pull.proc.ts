@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import type { Result, RunOptions } from "../../src/run/index.ts";
 import { createClock } from "../github/client.ts";
 import { openStandIn, type StandIn } from "../github/stand-in.ts";
-import type { StoredPull } from "../github/world.ts";
+import type { StoredPull } from "../../src/testing/github/world.ts";
 import { replies, repository, type Repository } from "./repository.ts";
 
 const COMMIT = "echo new > b.txt; git add b.txt; git commit -qm 'Add b'";

@@ -17,6 +17,8 @@ export type SandboxPlaces = {
   /** Where the user's own settings and trust are. */
   readonly configDir: string;
   readonly home: string;
+  /** What commands of this run never see, besides secrets. */
+  readonly unseen?: readonly string[];
   /** Where programs are looked for. */
   readonly programs?: readonly string[];
   /** What belongs to Lockstep itself below folders that may be written. */
@@ -202,13 +204,14 @@ function pipesIn(home: string): readonly string[] {
   });
 }
 
-function hiddenPlaces({ home, stateDir, configDir, cwd }: SandboxPlaces): readonly string[] {
+function hiddenPlaces({ home, stateDir, configDir, cwd, unseen = [] }: SandboxPlaces): readonly string[] {
   return [
     ...SECRETS.map((name) => join(home, name)),
     ...SYSTEM_SECRETS,
     configDir,
     stateDir,
     join(cwd, ".lockstep"),
+    ...unseen,
   ];
 }
 

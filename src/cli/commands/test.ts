@@ -13,6 +13,7 @@ import type { CallOf } from "../commands.ts";
 import { requireEnding, writeCoverage } from "../coverage/coverage-file.ts";
 import { coverageBy, shownByTests } from "../coverage/measure.ts";
 import { chooseTests, refuseOnlyInCi, type ChosenTest } from "../tests/choose.ts";
+import { groundsFor } from "../tests/grounds.ts";
 import { readNamed, type AgentUnderTest, type TestsNamed } from "../tests/read.ts";
 import { reportersOf, writeReports } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
@@ -70,11 +71,14 @@ function noTests(names: readonly string[]): RunnerError {
 
 async function runChosen(
   call: CallOf<"test">,
-  chosen: readonly ChosenTest[],
+  all: readonly ChosenTest[],
   signal: AbortSignal,
 ): Promise<TestReport> {
-  const { stateDir } = findProject(call.cwd, call.stateDir);
-  const { bail, cut } = call.flags;
+  const { root, stateDir } = findProject(call.cwd, call.stateDir);
+  const { bail, cut, memory, jobs = 2 } = call.flags;
+  const chosen = memory ? all.filter(({ test }) => test.ground.kind === "memory") : all;
+  const left = all.length - chosen.length;
+  const grounds = await groundsFor(call, chosen, createFiles(root), signal);
   const isMeasured = call.flags.coverage || call.flags["coverage-file"].length > 0;
   const shown = new Map<AgentUnderTest, ShownBy[]>();
   const onResult = ({ of }: ChosenTest, result: TestResult) => {
@@ -88,11 +92,15 @@ async function runChosen(
     signal,
     bail,
     cut,
+    jobs,
+    groundsOf: grounds.of,
     ...(isMeasured && { onResult }),
   });
   const isOnly = chosen.some(({ test }) => test.only);
   const remarks = [
     ...report.remarks,
+    ...grounds.finish(),
+    ...(left > 0 ? [`--memory left out ${count(left, "test")} on copies of a project.`] : []),
     ...(isOnly ? ["Some tests say only: true, so no other test was run."] : []),
     ...(chosen.length === 0 && call.flags["last-failed"]
       ? ["No test failed when the tests were last run."]

@@ -53,9 +53,13 @@ function inShard(shard: string | undefined): (at: number) => boolean {
   return (at) => at % parts === part - 1;
 }
 
+export function isCi(env: NodeJS.ProcessEnv): boolean {
+  return isOn(env.CI);
+}
+
 /** A test that is marked so by mistake would switch off all others without a word. */
 export function refuseOnlyInCi(agents: readonly AgentUnderTest[], env: NodeJS.ProcessEnv): void {
-  const marked = isOn(env.CI) ? agents.flatMap(({ tests }) => tests).find(({ only }) => only) : undefined;
+  const marked = isCi(env) ? agents.flatMap(({ tests }) => tests).find(({ only }) => only) : undefined;
   if (marked === undefined) return;
   throw new RunnerError(
     "USAGE",

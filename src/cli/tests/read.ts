@@ -18,6 +18,8 @@ export type AgentUnderTest = {
   readonly agent: string;
   readonly flow: Flow;
   readonly tests: readonly FlowTest[];
+  /** Those of its other test files too. */
+  readonly all: readonly FlowTest[];
   readonly settings: TestSettings;
   readonly origin: LoadedAgent["origin"];
 };
@@ -57,7 +59,7 @@ export async function readNamed(call: CommandCall, files: FileTree): Promise<Tes
     if (hasErrors(found) || flow === null || beside === null) problems.push(...found);
     else {
       const tests = read.tests.filter(({ file }) => isMeant(file));
-      agents.push({ agent, flow, origin, tests, settings: beside.settings });
+      agents.push({ agent, flow, origin, tests, all: read.tests, settings: beside.settings });
     }
   }
   return { names, agents, problems };

@@ -32,6 +32,12 @@ function testText({ agent, test, status, unmet, because, look }: Tested, paint: 
       `expected  ${said(one.expected)}  ${place(test.file, one.line, paint)}`,
     ),
     row("", `got       ${said(one.got)}`),
+    ...(one.diff ?? []).map((line) =>
+      row(
+        "",
+        paint(line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : "dim", shownInLine(line, 1000)),
+      ),
+    ),
   ]);
   return [
     `${head}  ${place(test.file, test.line, paint)}`,

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { errorText } from "../../flow/text/harmless.ts";
 import { reasonsFor, visitToLookAt } from "../../proof/because.ts";
 import { forgetTestRuns, keepTestRun, recordFailed } from "../../run/records/test-runs.ts";
-import { prepareFlow, runTest, type TestResult } from "../../testing/flow-tests.ts";
+import { prepareFlow, runTest, type Grounds, type TestResult } from "../../testing/flow-tests.ts";
 import { shellWord } from "../text/text.ts";
 import { testKeyOf, type ChosenTest } from "./choose.ts";
 import type { Tested, TestReport } from "./tested.ts";
@@ -19,6 +19,10 @@ export type RunTestsOptions = {
   readonly bail: number | undefined;
   /** Each test is run again from every prefix of its journal. */
   readonly cut: boolean;
+  /** What there is for the tests of an agent besides memory. */
+  readonly groundsOf: (agent: string) => Grounds;
+  /** How many tests on copies of a project run at once. */
+  readonly jobs: number;
   /** What else is made of a result while it is at hand. */
   readonly onResult?: (chosen: ChosenTest, result: TestResult) => void;
 };
@@ -28,6 +32,12 @@ export async function runTests(chosen: readonly ChosenTest[], options: RunTestsO
   const tested: Tested[] = [];
   const remarks: string[] = [];
   const flows = new Map<string, ReturnType<typeof prepareFlow>>();
+  const prepared = ({ of: { agent, flow } }: ChosenTest) => {
+    const known = flows.get(agent) ?? prepareFlow(flow);
+    flows.set(agent, known);
+    return known;
+  };
+  const ahead = startAhead(chosen, options.jobs, async (one) => runWhole(await prepared(one), one, options));
   let failed = 0;
   let stopped: TestReport["stopped"] = null;
   for (const one of chosen) {
@@ -35,11 +45,8 @@ export async function runTests(chosen: readonly ChosenTest[], options: RunTestsO
     await setImmediate();
     stopped = signal.aborted ? "interrupted" : failed >= bail ? "bail" : null;
     if (stopped !== null) break;
-    const { agent, flow } = one.of;
-    const prepared = flows.get(agent) ?? prepareFlow(flow);
-    flows.set(agent, prepared);
     const began = performance.now();
-    const result = await runWhole(await prepared, one, options);
+    const result = await ahead(one);
     options.onResult?.(one, result);
     const ms = performance.now() - began;
     if (result.status === "failed") failed += 1;
@@ -49,13 +56,36 @@ export async function runTests(chosen: readonly ChosenTest[], options: RunTestsO
   return { tested, notRun: chosen.length - tested.length, stopped, remarks };
 }
 
+/** Tests on copies of a project wait for programs: the next of them are begun while one is waited for. */
+function startAhead(
+  chosen: readonly ChosenTest[],
+  jobs: number,
+  run: (one: ChosenTest) => Promise<TestResult>,
+): (one: ChosenTest) => Promise<TestResult> {
+  const later = chosen.filter(({ test }) => test.ground.kind === "project");
+  const begun = new Map<ChosenTest, Promise<TestResult>>();
+  const begin = (one: ChosenTest) => {
+    const result = run(one);
+    // It is heard of when it is its turn.
+    result.catch(() => undefined);
+    begun.set(one, result);
+    return result;
+  };
+  return async (one) => {
+    if (one.test.ground.kind !== "project") return run(one);
+    for (const next of later.slice(later.indexOf(one), later.indexOf(one) + jobs))
+      if (!begun.has(next)) void begin(next);
+    return begun.get(one)!;
+  };
+}
+
 async function runWhole(
   flow: Awaited<ReturnType<typeof prepareFlow>>,
-  { test }: ChosenTest,
-  { cut }: RunTestsOptions,
+  { test, of: { agent } }: ChosenTest,
+  { cut, groundsOf }: RunTestsOptions,
 ): Promise<TestResult> {
-  const result = await runTest(flow, test);
-  if (!cut || result.status !== "passed") return result;
+  const result = await runTest(flow, test, groundsOf(agent));
+  if (!cut || result.status !== "passed" || test.ground.kind === "project") return result;
   const { differsWhenCut } = await import("../../testing/cut.ts");
   const differs = await differsWhenCut(flow, result);
   return differs === null ? result : { ...result, status: "failed", unmet: [differs] };

@@ -78,6 +78,7 @@ export function failureLines({ test, unmet, because, look }: Tested): readonly s
       `${unmetPlace(one)} (${test.file}:${one.line})`,
       `  expected: ${valueText(one.expected)}`,
       `  got: ${valueText(one.got)}`,
+      ...(one.diff ?? []).map((line) => `  ${line}`),
     ]),
     ...because.map((why) => `because: ${why}`),
     ...(look === null ? [] : [`look: ${look}`]),

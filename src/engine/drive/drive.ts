@@ -70,7 +70,8 @@ async function driveTimed(options: Drive, watch: Stopwatch): Promise<State> {
   if (limit === null) return driveOn(watched, watch.perform);
   const over = new AbortController();
   const late = new AbortController();
-  void ports.clock.sleep(Math.max(0, limit.left), over.signal).then(() => late.abort());
+  const { sleep, alarm = sleep } = ports.clock;
+  void alarm(Math.max(0, limit.left), over.signal).then(() => late.abort());
   try {
     const both = AbortSignal.any([signal, late.signal]);
     const ended = () => (signal.aborted ? null : limit.event);
@@ -301,7 +302,8 @@ async function driveOn(
     }
     const over = new AbortController();
     const stopped = Promise.allSettled(given.map(([, { done }]) => done));
-    await Promise.race([stopped, ports.clock.sleep(GRACE_MS, over.signal)]);
+    const { sleep, alarm = sleep } = ports.clock;
+    await Promise.race([stopped, alarm(GRACE_MS, over.signal)]);
     over.abort();
     // One more turn of the loop for what has settled in this very moment.
     await Promise.resolve();

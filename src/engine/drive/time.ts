@@ -86,7 +86,8 @@ export function createStopwatch(): Stopwatch {
     if (due === undefined) return await perform(flow, state, command, ports, talk, signal);
     const late = new AbortController();
     const over = new AbortController();
-    void ports.clock.sleep(due.left, over.signal).then(() => late.abort());
+    const { sleep, alarm = sleep } = ports.clock;
+    void alarm(due.left, over.signal).then(() => late.abort());
     try {
       const both = AbortSignal.any([signal, late.signal]);
       const event = await perform(flow, state, command, ports, talk, both);

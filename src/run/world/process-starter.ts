@@ -50,8 +50,21 @@ export async function settleGround(setting: StarterSetting, options: Wishes): Pr
   };
   const { flows, backend, project, cwd, config, granting, began } = setting;
   if (flows.length > 1) return await make();
-  const { env = process.env, sandbox, network } = options;
-  const parts = ["ground", flows[0], backend, project, cwd, config, granting, began, env, sandbox, network];
+  const { env = process.env, sandbox, network, unseen } = options;
+  const parts = [
+    "ground",
+    flows[0],
+    backend,
+    project,
+    cwd,
+    config,
+    granting,
+    began,
+    env,
+    sandbox,
+    network,
+    unseen,
+  ];
   const first = inThisTurn(parts, () => ({ settled: make(), isTaken: false }));
   const settled = await first.settled;
   if (first.isTaken && settled.isHeld) return await make();
@@ -59,12 +72,12 @@ export async function settleGround(setting: StarterSetting, options: Wishes): Pr
   return settled;
 }
 
-type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network">;
+type Wishes = Pick<DriveOptions, "env" | "sandbox" | "network" | "unseen">;
 
 /** What is to confine the commands of a run, and what it is to keep them from. */
 export function decideGround(
   { flows, backend, project, cwd, config, granting, began = false }: StarterSetting,
-  { env = process.env, sandbox, network }: Wishes,
+  { env = process.env, sandbox, network, unseen = [] }: Wishes,
 ): { readonly decision: Decision; readonly places: SandboxPlaces } {
   const { unconfinable = false, spec } = backend;
   const decision = decideSandbox({
@@ -78,7 +91,7 @@ export function decideGround(
   // The folder of a worktree may be gone: then it is made again, and tried out when it is there.
   const place = existsSync(cwd) ? cwd : project.root;
   const modules = flows.flatMap((flow) => loadedModules(flow, project.root));
-  return { decision, places: placesOf(project, place, env, modules) };
+  return { decision, places: { ...placesOf(project, place, env, modules), unseen } };
 }
 
 /** Whether somebody could be asked to grant a stage more than its list. */

@@ -1,5 +1,5 @@
 /** What is on the stand-in of GitHub: one repository, its issues and pull requests, and the projects of its owner. */
-import type { Json, JsonObject } from "../../src/flow/json.ts";
+import type { Json, JsonObject } from "../../flow/json.ts";
 
 export type StoredComment = { id: number; author: string; body: string; createdAt: string };
 
@@ -50,7 +50,7 @@ export type World = {
   readonly labels: Set<string>;
   /** Branches that a pull request can be made from. */
   readonly branches: Set<string>;
-  /** Whoever the token belongs to. */
+  /** The user of the token. */
   readonly me: string;
   readonly addIssue: (issue?: Partial<StoredIssue>) => StoredIssue;
   readonly addPull: (pull?: Partial<StoredPull>) => StoredPull;

@@ -1,6 +1,6 @@
 /** What the stand-in of GitHub answers, and what a request changes on it. */
-import { ITEMS, ITEMS_OF_ISSUE, PROJECT, PROJECTS } from "../../src/effects/github/github-projects.ts";
-import { isObject, type Json, type JsonObject } from "../../src/flow/json.ts";
+import { ITEMS, ITEMS_OF_ISSUE, PROJECT, PROJECTS } from "../../effects/github/github-projects.ts";
+import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Asked } from "./stand-in.ts";
 import {
   commentJson,
@@ -13,14 +13,14 @@ import {
 } from "./world.ts";
 
 /** `data` as far as it is known; `pages` are the numbers of other pages of the same list. */
-export type Answer = {
+export type ServedAnswer = {
   readonly status: number;
   readonly data: Json;
   readonly type?: string;
   readonly pages?: { readonly [rel in "prev" | "next" | "last" | "first"]?: number };
 };
 
-export function answerTo(world: World, asked: Asked, accept: string): Answer {
+export function answerTo(world: World, asked: Asked, accept: string): ServedAnswer {
   const { method, path } = asked;
   if (path === "/graphql") return answerQuery(world, asked.body as JsonObject);
   const root = `/repos/${world.owner}/${world.repo}`;
@@ -37,19 +37,23 @@ export function answerTo(world: World, asked: Asked, accept: string): Answer {
   return missing();
 }
 
-function ok(data: Json, status = 200): Answer {
+function ok(data: Json, status = 200): ServedAnswer {
   return { status, data };
 }
 
-function missing(): Answer {
+function missing(): ServedAnswer {
   return { status: 404, data: { message: "Not Found" } };
 }
 
-function invalid(message: string, resource: string, code = "custom"): Answer {
+function invalid(message: string, resource: string, code = "custom"): ServedAnswer {
   return { status: 422, data: { message: "Validation Failed", errors: [{ resource, code, message }] } };
 }
 
-function paged<T>(all: readonly T[], { query }: Asked, write: (item: T) => Json): Answer & { data: Json[] } {
+function paged<T>(
+  all: readonly T[],
+  { query }: Asked,
+  write: (item: T) => Json,
+): ServedAnswer & { data: Json[] } {
   const size = Math.min(Number(query["per_page"] ?? 30), 100);
   const page = Number(query["page"] ?? 1);
   const last = Math.ceil(all.length / size);
@@ -63,7 +67,7 @@ function isSame(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }
 
-function listIssues(world: World, asked: Asked): Answer {
+function listIssues(world: World, asked: Asked): ServedAnswer {
   const { state = "open", labels = "", since = "", direction = "desc" } = asked.query;
   const wanted = labels.split(",").filter((label) => label !== "");
   const all = [...world.issues.values(), ...world.pulls.values()]
@@ -74,7 +78,7 @@ function listIssues(world: World, asked: Asked): Answer {
   return paged(all, asked, (issue) => issueJson(issue, world));
 }
 
-function createIssue(world: World, { body }: Asked): Answer {
+function createIssue(world: World, { body }: Asked): ServedAnswer {
   const { title, body: text, labels = [], assignees = [] } = body as JsonObject;
   if (typeof title !== "string" || title === "") return invalid("title is missing", "Issue", "missing_field");
   if (title.length > 256) return invalid("title is too long (maximum is 256 characters)", "Issue");
@@ -101,7 +105,7 @@ function putLabels(world: World, issue: StoredIssue, labels: readonly string[]):
   }
 }
 
-function onIssue(world: World, asked: Asked, number: number, part?: string, label?: string): Answer {
+function onIssue(world: World, asked: Asked, number: number, part?: string, label?: string): ServedAnswer {
   const issue = world.issues.get(number) ?? world.pulls.get(number);
   if (issue === undefined) return missing();
   const { method, body } = asked;
@@ -136,7 +140,7 @@ function onIssue(world: World, asked: Asked, number: number, part?: string, labe
   return ok(issueJson(issue, world));
 }
 
-function onComments(world: World, asked: Asked, issue: StoredIssue): Answer {
+function onComments(world: World, asked: Asked, issue: StoredIssue): ServedAnswer {
   const { since = "" } = asked.query;
   if (asked.method === "GET")
     return paged(
@@ -150,7 +154,7 @@ function onComments(world: World, asked: Asked, issue: StoredIssue): Answer {
   return ok(commentJson(world.addComment(issue, text as string, world.me)), 201);
 }
 
-function listPulls(world: World, asked: Asked): Answer {
+function listPulls(world: World, asked: Asked): ServedAnswer {
   const { state = "open", head, base } = asked.query;
   const all = [...world.pulls.values()]
     .filter((pull) => state === "all" || pull.state === state)
@@ -160,7 +164,7 @@ function listPulls(world: World, asked: Asked): Answer {
   return paged(all, asked, (pull) => pullJson(pull, world));
 }
 
-function createPull(world: World, { body }: Asked): Answer {
+function createPull(world: World, { body }: Asked): ServedAnswer {
   const { title, body: text, head, base, draft } = body as { [name: string]: string };
   if (isTooLong(text)) return invalid(TOO_LONG, "PullRequest");
   if (!world.branches.has(head!)) return invalid("", "PullRequest", "invalid");
@@ -180,14 +184,14 @@ function createPull(world: World, { body }: Asked): Answer {
   return ok(pullJson(pull, world), 201);
 }
 
-function onePull(world: World, number: number, accept: string): Answer {
+function onePull(world: World, number: number, accept: string): ServedAnswer {
   const pull = world.pulls.get(number);
   if (pull === undefined) return missing();
   if (!accept.includes("diff")) return ok(pullJson(pull, world));
   return { status: 200, data: pull.diff, type: "application/vnd.github.diff; charset=utf-8" };
 }
 
-function onCommit(world: World, asked: Asked, sha: string, part?: string): Answer {
+function onCommit(world: World, asked: Asked, sha: string, part?: string): ServedAnswer {
   const pull = [...world.pulls.values()].find((other) => other.sha === sha);
   const checks = pull?.checks ?? [];
   const statuses = pull?.statuses ?? [];
@@ -204,7 +208,7 @@ function onCommit(world: World, asked: Asked, sha: string, part?: string): Answe
 }
 
 /** Exactly the queries that are asked. */
-function answerQuery(world: World, { query, variables }: JsonObject): Answer {
+function answerQuery(world: World, { query, variables }: JsonObject): ServedAnswer {
   const { owner, number, first, after } = variables as { [name: string]: Json };
   if (first !== undefined && !(Number(first) >= 1 && Number(first) <= 100)) {
     const message = `Requesting ${Number(first)} records exceeds the \`first\` limit of 100 records.`;
@@ -232,7 +236,7 @@ function answerQuery(world: World, { query, variables }: JsonObject): Answer {
   return ok({ data: { repositoryOwner: { projectV2: { items } } } });
 }
 
-function itemsOfIssue(world: World, number: number, first: number, after: Json | undefined): Answer {
+function itemsOfIssue(world: World, number: number, first: number, after: Json | undefined): ServedAnswer {
   if (!world.issues.has(number)) {
     const message = `Could not resolve to an Issue with the number of ${number}.`;
     return ok({ data: { repository: { issue: null } }, errors: [{ type: "NOT_FOUND", message }] });

@@ -1,0 +1,126 @@
+/** Whether a run of an eval passed: what is expected of it, and the hidden checks in its folder after its end. */
+import { join } from "node:path";
+import { createGround } from "../boundaries/gate/paths.ts";
+import { createShell } from "../effects/process/shell.ts";
+import type { Journal } from "../engine/ports.ts";
+import type { CheckResult } from "../flow/event.ts";
+import type { EvalTask } from "../flow/flow-eval.ts";
+import type { Flow } from "../flow/flow.ts";
+import type { Json } from "../flow/json.ts";
+import { EXIT } from "../flow/verdict.ts";
+import type { EvalRun } from "../proof/eval.ts";
+import { unmetIn } from "../proof/expect.ts";
+import { observe } from "../proof/observe.ts";
+import type { Result } from "../tell/result.ts";
+import { copyInto } from "./eval-copy.ts";
+import type { Loaded } from "./load.ts";
+import type { DriveOptions } from "./options.ts";
+import { redactorOf } from "./open.ts";
+import { readRun } from "./records/runs.ts";
+import { readConfig } from "./world/config.ts";
+import { guardedIn } from "./world/own-files.ts";
+import { loadedModules } from "./world/own-modules.ts";
+import { openGround, settleGround } from "./world/process-starter.ts";
+import { programsFor } from "./world/programs.ts";
+
+export type Judged = Pick<EvalRun, "state" | "reason" | "green" | "hidden">;
+
+/** A run that ended, and the folder that it worked in. */
+export type EndedRun = {
+  readonly run: string;
+  readonly folder: string;
+  readonly result: Result;
+  /** The limit on its cost that the eval gave it; null: another limit was lower, or there is none. */
+  readonly limit: number | null;
+};
+
+export async function judgeRun(
+  loaded: Loaded,
+  task: EvalTask,
+  ended: EndedRun,
+  journal: Journal,
+  options: Omit<DriveOptions, "observe">,
+): Promise<Judged> {
+  const { result, run, limit } = ended;
+  const green = result.success;
+  const as = (state: Judged["state"], reason: string | null, hidden: boolean | null = null): Judged => ({
+    state,
+    reason,
+    green,
+    hidden,
+  });
+  if (isOfMachinery(result)) return as("error", result.reason);
+  const isCut = result.limit?.of === "run" && result.limit.name === "costUsd" && limit !== null;
+  if (result.code === "BUDGET_EXHAUSTED" && isCut)
+    return as("cut", `It reached the $${limit.toFixed(2)} that were set aside for it.`);
+  const { flow, entries, adopted } = await readRun(journal, run);
+  const { observed } = observe(flow, entries, { heard: [], waits: [], warnings: result.warnings }, adopted);
+  const [unmet] = unmetIn(task.expect, observed, [], task.line);
+  const hidden = task.hidden === null ? null : await hiddenChecks(loaded, task.hidden, ended, options);
+  const broken = hidden?.find(({ unrecoverable }) => unrecoverable !== undefined);
+  if (broken !== undefined)
+    return as("error", `The hidden check "${broken.name}" could not run: ${broken.summary}`);
+  const failed = hidden?.find(({ ok }) => !ok);
+  const passes = hidden === null ? null : failed === undefined;
+  if (unmet !== undefined) {
+    const at = unmet.at === "" ? unmet.key : `${unmet.key}.${unmet.at}`;
+    const how = green ? "" : ` ${result.reason}`;
+    return as("failed", `${at}: expected ${shown(unmet.expected)}, got ${shown(unmet.got)}.${how}`, passes);
+  }
+  if (failed !== undefined)
+    return as("failed", `The hidden check "${failed.name}" failed: ${failed.summary}`, false);
+  return as("passed", null, passes);
+}
+
+function shown(value: Json | undefined): string {
+  return value === undefined ? "nothing" : typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** A rate limit, a key, the network or the sandbox: it says nothing about the model. */
+function isOfMachinery({ exitCode, outcome }: Result): boolean {
+  return exitCode === EXIT.unavailable || outcome === "interrupted";
+}
+
+/** Copies the hidden files into the folder of the run, and runs the checks there as the run would. */
+async function hiddenChecks(
+  { project, flow }: Loaded,
+  { files, checks }: NonNullable<EvalTask["hidden"]>,
+  { run, folder }: EndedRun,
+  options: Omit<DriveOptions, "observe">,
+): Promise<readonly CheckResult[]> {
+  if (files !== null) copyInto(join(project.root, files), folder);
+  await using stack = new AsyncDisposableStack();
+  const shell = await shellIn(project, flow!, { run, folder }, options, stack);
+  const signal = options.signal ?? new AbortController().signal;
+  const results: CheckResult[] = [];
+  for (const name of checks) results.push(await shell.check(flow!.checks[name]!, signal));
+  return results;
+}
+
+async function shellIn(
+  project: Loaded["project"],
+  flow: Flow,
+  { run, folder: cwd }: Pick<EndedRun, "run" | "folder">,
+  options: Omit<DriveOptions, "observe">,
+  stack: AsyncDisposableStack,
+) {
+  const { env = process.env } = options;
+  const { root, stateDir } = project;
+  const config = readConfig(env);
+  const setting = { flows: [flow], backend: { spec: { id: "eval" } }, project, cwd, config, granting: false };
+  const ground = stack.use(await settleGround(setting, options));
+  const { mcpServers: _servers, ...settings } = flow.settings;
+  const withoutServers = { ...flow, settings } as Flow;
+  const { exec, allow } = await openGround(
+    withoutServers,
+    { cwd, stateDir, run },
+    options,
+    { config, ground },
+    stack,
+  );
+  const guarded = () => guardedIn({ cwd, root, stateDir }, env, loadedModules(flow, root));
+  const { git } = programsFor(env, [root, cwd]);
+  const redactor = redactorOf({ ...options, config }, flow);
+  const tidied: typeof exec = (command) => exec({ ...command, tidy: redactor.text });
+  return createShell({ cwd, env, allow, exec: tidied, ground: createGround(cwd, [], guarded), git });
+}

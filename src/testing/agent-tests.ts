@@ -1,0 +1,145 @@
+/** The tests of an agent for other runners, such as node:test and vitest, and its coverage and fuzzing as functions. */
+import type { FileTree } from "../flow/files.ts";
+import type { FlowTest } from "../flow/flow-test.ts";
+import type { JsonObject } from "../flow/json.ts";
+import { hasErrors, type Problem } from "../flow/problem.ts";
+import { toProblem } from "../load/codes.ts";
+import type { Finding } from "../load/rules/rule.ts";
+import { readTestSettings } from "../load/test-settings.ts";
+import { readTestFile, readTests } from "../load/tests.ts";
+import { hitsIn } from "../proof/cover.ts";
+import { coverageOf, type Coverage } from "../proof/coverage.ts";
+import type { Unmet } from "../proof/expect.ts";
+import { flowDigest, load } from "../run/load.ts";
+import { createFiles } from "../run/world/files.ts";
+import { prepareFlow, runTest, type TestResult } from "./flow-tests.ts";
+import { fuzz, type Fuzzed, type FuzzOptions } from "./fuzz.ts";
+import { openProjectGround } from "./project-ground.ts";
+import { openSnapshots } from "./snapshots.ts";
+
+export type AgentTestsOptions = {
+  /** The project is found from here; the working directory unless said. */
+  readonly cwd?: string;
+  /** Leaves out tests on copies of a project, which run commands and need trust. */
+  readonly memory?: boolean;
+  /** Rewrites snapshots that differ. */
+  readonly update?: boolean;
+  /** A missing snapshot fails, and is not written; so it is where the environment says CI. */
+  readonly isCi?: boolean;
+};
+
+export type AgentTests = {
+  /** Those of `.agent/NAME/tests`. */
+  readonly tests: readonly FlowTest[];
+  readonly run: (test: FlowTest) => Promise<TestResult>;
+  /** Runs one test in memory; the keys are those of test files. Throws if one is not valid. */
+  readonly scenario: (written: JsonObject) => Promise<TestResult>;
+  /** What these results have shown of the flow. */
+  readonly coverage: (results: readonly TestResult[]) => Coverage;
+  /** Asks the flow with a hostile model, many times. */
+  readonly fuzz: (options?: FuzzOptions) => Promise<Fuzzed>;
+};
+
+/**
+ * Reads an agent and its tests. Throws where either is not valid.
+ *
+ * @example
+ * const { scenario, coverage } = await agentTests("fixer");
+ * const result = await scenario({ name: "ends at once", script: ["initial.issue closing"] });
+ */
+export async function agentTests(agent: string, options: AgentTestsOptions = {}): Promise<AgentTests> {
+  const { cwd = process.cwd(), memory = false, update = false } = options;
+  const { flow, problems, project, origin } = await load(agent, { cwd });
+  requireValid(problems);
+  const files = createFiles(project.root);
+  const { tests, problems: inTests } = readTests(flow!, files);
+  const { settings, problems: inSettings } = readTestSettings(flow!, files);
+  requireValid([...inTests, ...inSettings]);
+  const prepared = await prepareFlow(flow!);
+  const chosen = memory ? tests.filter(({ ground }) => ground.kind === "memory") : tests;
+  const isCi = options.isCi ?? Boolean(process.env.CI);
+  const snapshots = openSnapshots({ root: project.root, files, tests, agent, update, isCi });
+  let copies: ReturnType<typeof openProjectGround> | null = null;
+  return {
+    tests: chosen,
+    run: async (test) => {
+      const isProject = test.ground.kind === "project";
+      const ground = isProject
+        ? { project: await (copies ??= openProjectGround({ agent, flow, project }, tests)) }
+        : {};
+      return runTest(prepared, test, { ...ground, compare: snapshots.compare });
+    },
+    scenario: (written) => runTest(prepared, readScenario(prepared, files, written)),
+    coverage: (results) =>
+      coverageOf(
+        prepared,
+        flowDigest(prepared),
+        results.flatMap(({ test: { name }, outcomes }) =>
+          outcomes === null ? [] : [{ name, hits: hitsIn(outcomes.moments) }],
+        ),
+        (part) => {
+          const written = origin(part)?.origin;
+          return written === undefined || written.kind === "default" ? null : written;
+        },
+        settings.ignore,
+      ),
+    fuzz: (given) => fuzz(prepared, given),
+  };
+}
+
+/** As `node:test`, vitest and others declare a test. */
+export type DeclareTest = (name: string, run: () => Promise<void>) => unknown;
+
+/**
+ * Declares every test of an agent's test files with a runner of your choice.
+ *
+ * @example
+ * import { test } from "node:test";
+ * await flowTests("fixer", { test });
+ */
+export async function flowTests(
+  agent: string,
+  { test: declare, ...options }: AgentTestsOptions & { readonly test: DeclareTest },
+): Promise<void> {
+  const { tests, run } = await agentTests(agent, options);
+  for (const test of tests)
+    declare(`${agent} › ${test.name}`, async () => {
+      if (test.skip !== undefined) return;
+      const { unmet } = await run(test);
+      if (unmet.length > 0) throw new Error(failureText(test, unmet));
+    });
+}
+
+function failureText(test: FlowTest, unmet: readonly Unmet[]): string {
+  const shown = (value: unknown) =>
+    value === undefined ? "nothing" : typeof value === "string" ? value : JSON.stringify(value);
+  const lines = unmet.flatMap(({ key, at, line, expected, got, diff = [] }) => [
+    `${at === "" ? key : `${key}.${at}`} (${test.file}:${line})`,
+    `  expected: ${shown(expected)}`,
+    `  got: ${shown(got)}`,
+    ...diff.map((one) => `  ${one}`),
+  ]);
+  return [`${test.file}:${test.line}: what is expected does not hold.`, ...lines].join("\n");
+}
+
+/** Read as a test file is, so that both mean the same. */
+function readScenario(flow: Parameters<typeof readTests>[0], files: FileTree, written: JsonObject): FlowTest {
+  const file = `.agent/${flow.agent}/tests/scenario.json`;
+  const findings: Finding[] = [];
+  const text = JSON.stringify({ tests: [{ name: "scenario", ...written }] });
+  const over: FileTree = {
+    list: files.list,
+    read: (path) => (path === file ? { kind: "text", text } : files.read(path)),
+  };
+  const [test] = readTestFile(flow, over, file, findings);
+  requireValid(findings.map((finding) => toProblem(finding, null)));
+  return { ...test!, ground: { kind: "memory" } };
+}
+
+function requireValid(problems: readonly Problem[]): void {
+  if (!hasErrors(problems)) return;
+  const errors = problems.filter(({ severity }) => severity === "error");
+  throw new Error(
+    errors.map(({ file, line, message, fix }) => `${file}:${line}: ${message} ${fix}`).join("\n"),
+  );
+}

@@ -1,0 +1,99 @@
+/** Tests of tests: the shipped tests of the examples notice changes, and a change that none notices comes with a test that does. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { FlowTest } from "../../src/flow/flow-test.ts";
+import { readTestFile, readTests } from "../../src/load/tests.ts";
+import { MUTANT_CLASSES, mutantsOf } from "../../src/proof/mutants.ts";
+import { writeTests } from "../../src/proof/write-tests.ts";
+import { load } from "../../src/run/load.ts";
+import { createFiles } from "../../src/run/world/files.ts";
+import { prepareFlow, runTest } from "../../src/testing/flow-tests.ts";
+import { baseOf, mutate, scoreOf, type Mutated } from "../../src/testing/mutate.ts";
+
+const EXAMPLES = join(import.meta.dirname, "../../examples");
+
+async function example(folder: string, agent: string) {
+  const cwd = join(EXAMPLES, folder);
+  const { flow } = await load(agent, { cwd });
+  const { tests, problems } = readTests(flow!, createFiles(cwd));
+  assert.deepEqual(problems, []);
+  return { flow: await prepareFlow(flow!), tests };
+}
+
+const open = ({ fate }: Mutated) => fate.kind === "survived" || fate.kind === "uncovered";
+
+const EVERY = MUTANT_CLASSES;
+const SHAPE = ["gates", "routes"] as const;
+
+for (const [folder, agent, classes] of [
+  ["01-fix-a-test", "fixer", EVERY],
+  ["03-checks-and-retries", "writer", EVERY],
+  ["06-stage-machine", "ship", SHAPE],
+  ["08-github-issue", "iterator", SHAPE],
+] as const)
+  test(`${folder}: its tests pass, and notice every change of a gate and every swap of two targets`, async () => {
+    const { flow, tests } = await example(folder, agent);
+    const base = await baseOf(flow, tests);
+    assert.deepEqual(
+      base.failing.map(({ test: { name }, unmet }) => ({ name, unmet })),
+      [],
+    );
+    const { mutants } = await mutate(flow, base, { classes });
+    const gates = mutants.filter(({ mutant }) => mutant.kind === "gates");
+    const swaps = mutants.filter(({ mutant }) => mutant.labels?.length === 2);
+    assert.ok(gates.length > 3 && swaps.length > 0);
+    assert.deepEqual(
+      [...gates, ...swaps]
+        .filter((one) => open(one) && "test" in one.fate && one.fate.test !== null)
+        .map(({ mutant }) => mutant.what),
+      [],
+    );
+    assert.ok(scoreOf(mutants)! >= (classes === EVERY ? 0.9 : 0.8), `${scoreOf(mutants)}`);
+  });
+
+test("a change that no test notices comes with a test that passes on the flow, and the score rises with it", async () => {
+  const { flow, tests } = await example("01-fix-a-test", "fixer");
+  const few = tests.slice(0, 1);
+  const before = await mutate(flow, await baseOf(flow, few));
+  const offered = before.mutants.filter(open).map(({ mutant, fate }) => {
+    assert.ok("test" in fate && fate.test !== null, mutant.what);
+    return fate.test;
+  });
+  assert.ok(offered.length > 20);
+  for (const one of offered) assert.equal((await runTest(flow, one)).status, "passed", one.name);
+  const read = readBack(flow, offered);
+  const after = await mutate(flow, await baseOf(flow, [...few, ...read]));
+  assert.ok(scoreOf(before.mutants)! < 0.7);
+  assert.equal(scoreOf(after.mutants), 1);
+});
+
+/** As they are after they were written to a file. */
+function readBack(flow: Parameters<typeof readTestFile>[0], tests: readonly FlowTest[]): readonly FlowTest[] {
+  const text = writeTests(tests, []);
+  const findings: Parameters<typeof readTestFile>[3] = [];
+  const files = { ...createFiles(EXAMPLES), read: () => ({ kind: "text", text }) as const };
+  const read = readTestFile(flow, files, "generated.yaml", findings);
+  assert.deepEqual(findings, []);
+  return read;
+}
+
+test("a test that fails without a change is not counted on", async () => {
+  const { flow, tests } = await example("01-fix-a-test", "fixer");
+  const wrong: FlowTest = { ...tests[0]!, expect: { lines: {}, values: { outcome: "failed" } } };
+  const base = await baseOf(flow, [wrong]);
+  assert.equal(base.failing.length, 1);
+  const { mutants } = await mutate(flow, base, { classes: ["gates"] });
+  assert.equal(scoreOf(mutants), 0);
+});
+
+test("labels that a stage cannot give, and labels that are never named, are not changed", async () => {
+  for (const [folder, agent, label] of [
+    ["06-stage-machine", "ship", "skip"],
+    ["01-fix-a-test", "fixer", "abort"],
+  ] as const) {
+    const { flow } = await example(folder, agent);
+    const labels = [...mutantsOf(flow, new Set(Object.keys(flow.steps)))].flatMap((one) => one.labels ?? []);
+    assert.ok(labels.length > 10 && !labels.includes(label), label);
+  }
+});
