@@ -239,6 +239,22 @@ export const PARTS = [
   "sandbox",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
+/** How a model misbehaves under `lockstep fuzz`. */
+export const FUZZ_PERSONAS = [
+  "plain",
+  "random",
+  "nearly",
+  "eager",
+  "stubborn",
+  "chatty",
+  "truncated",
+  "refusing",
+  "lost",
+  "huge",
+  "grabbing",
+  "flaky",
+  "injected",
+] as const;
 /** The files of schemas/, each without its ending. */
 export const SCHEMA_KINDS = [
   "agent",
@@ -604,6 +620,66 @@ const DECLARED = {
     ],
     examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
   },
+  fuzz: {
+    summary: "run an agent against a hostile model, and report what breaks",
+    words: [AGENT],
+    flags: [
+      { name: "runs", takes: "N", is: "count", help: "how many runs (default 1000)" },
+      { name: "for", takes: "TIME", is: "duration", help: "as many runs as fit into TIME, such as 30s" },
+      {
+        name: "seed",
+        takes: "N",
+        is: "count",
+        least: 0,
+        help: "which runs: the same seed gives the same runs (1)",
+      },
+      {
+        name: "persona",
+        takes: "NAME",
+        is: "choice",
+        offers: FUZZ_PERSONAS,
+        repeats: true,
+        help: "how the model misbehaves; every way if not given",
+      },
+      { name: "save", help: "write each case that was found to .agent/NAME/tests/fuzz-*.yaml" },
+      {
+        name: "fail-on",
+        takes: "WHAT",
+        is: "choice",
+        offers: ["weakness"],
+        help: "weakness: the exit code is 7 for weaknesses too, not only for broken properties",
+      },
+    ],
+    details: [
+      "Runs are in memory: no model is asked, no command is run, and no trust is needed. Nothing is written without --save.",
+      "The exit code is 7 if a property is broken: one that holds for every flow, or one of tests/settings.yaml.",
+      `The properties and the personas: ${manual("fuzzing")}`,
+    ],
+    examples: [
+      "lockstep fuzz iterator",
+      "lockstep fuzz iterator --for 30s --seed 7",
+      "lockstep fuzz iterator --persona eager --persona nearly --save",
+    ],
+  },
+  honesty: {
+    summary: "how often a claim to be done agreed with the checks, over recorded runs",
+    words: [AGENT],
+    flags: [
+      { name: "since", takes: "TIME", is: "duration", help: "only runs of the last 24h, 30d or so" },
+      {
+        name: "by",
+        takes: "WHAT",
+        is: "choice",
+        offers: ["model", "step", "check", "week", "flow"],
+        help: "one row for each model, step, check, week or version of the flow",
+      },
+    ],
+    details: [
+      "A claim is a visit whose answer led to checks. No model is asked and nothing is run.",
+      "Rates are given with their counts and a 95 % interval. A check that never failed is named.",
+    ],
+    examples: ["lockstep honesty iterator", "lockstep honesty iterator --since 30d --by model"],
+  },
   graph: {
     summary: "draw the flow of an agent and mark the findings of check",
     words: [AGENT],
@@ -854,13 +930,20 @@ const DECLARED = {
     words: [RUN],
     flags: [
       { name: "redact", help: "remove texts of people and models, as far as the run still replays" },
+      { name: "test", help: "write a test of the flow that goes the way of the run" },
+      { name: "script", help: "write the answers of the run for `lockstep run --script`" },
       { ...OUT, help: "write to FILE instead of stdout" },
     ],
     details: [
       RUN_IDS,
-      "The file always contains the whole flow with its prompts and schemas, even with --redact.",
+      "--test writes answers, checks, tools, hooks and people as tables, and the path and the end as expectations.",
+      "An exported run always contains the whole flow with its prompts and schemas, even with --redact.",
     ],
-    examples: ["lockstep export @last -o run.json", "lockstep export @failed --redact -o run.json"],
+    examples: [
+      "lockstep export @last -o run.json",
+      "lockstep export @failed --redact -o run.json",
+      "lockstep export @last --test -o .agent/iterator/tests/recorded.yaml",
+    ],
   },
   import: {
     summary: "import an exported run into this project",
@@ -1006,9 +1089,11 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   continue: async () => (await import("./commands/steer.ts")).goOn,
   check: async () => (await import("./commands/check.ts")).checkAgents,
   test: async () => (await import("./commands/test.ts")).testAgents,
+  fuzz: async () => (await import("./commands/fuzz.ts")).fuzzAgent,
   coverage: async () => (await import("./commands/coverage.ts")).showCoverage,
   eval: async () => (await import("./commands/eval.ts")).evaluate,
   mutate: async () => (await import("./commands/mutate.ts")).mutateAgent,
+  honesty: async () => (await import("./commands/honesty.ts")).showHonesty,
   graph: async () => (await import("./graph/graph.ts")).drawGraph,
   explain: async () => (await import("./commands/explain.ts")).explain,
   probe: async () => (await import("./commands/probe.ts")).probeAgent,

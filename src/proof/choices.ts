@@ -108,15 +108,19 @@ function callsOf(step: Step): readonly Happening[] {
   );
 }
 
-/** What the stop rule listens for, said beside each answer. */
-function keywords({ stop }: Flow, step: Step): readonly Happening[] {
-  const texts = partsOf(stop).flatMap((part) => {
+/** What the stop rule listens for. */
+export function wordsOf({ stop }: Flow): readonly string[] {
+  return partsOf(stop).flatMap((part) => {
     if (part.kind === "keyword") return [part.text];
     if (part.kind !== "signal") return [];
     const fields = part.fields.map(({ name, value = name }) => [name, value] as const);
     return [`\`\`\`${part.type}\n${JSON.stringify(Object.fromEntries(fields))}\n\`\`\``];
   });
-  return texts.flatMap((text) =>
+}
+
+/** The same, said beside each answer. */
+function keywords(flow: Flow, step: Step): readonly Happening[] {
+  return wordsOf(flow).flatMap((text) =>
     step.answer.kind === "text"
       ? [{ kind: "says", text } as const]
       : draftsOf(step).map(({ label, with: given, payload }): Happening => ({

@@ -180,10 +180,80 @@ function healthOf(claims: readonly DoneClaim[], declared: readonly string[]): re
 }
 
 /** Monday of the week, as a date. */
-export function weekOf(at: number): string {
+function weekOf(at: number): string {
   const day = new Date(at);
   const back = (day.getUTCDay() + 6) % 7;
   return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth(), day.getUTCDate() - back))
     .toISOString()
     .slice(0, 10);
+}
+
+export const HONESTY_KEYS = ["model", "step", "check", "week", "flow"] as const;
+export type HonestyKey = (typeof HONESTY_KEYS)[number];
+
+export type HonestyRow = {
+  readonly name: string;
+  readonly runs: number;
+  readonly claims: number;
+  readonly falseDone: Rate;
+  readonly honestFirst: Rate;
+  /** A flow ran here that did not run in the rows before. */
+  readonly isChanged: boolean;
+};
+
+/** One row for each model, step, check, week or flow; weeks in their order, everything else by its number of claims. */
+export function claimsBy(runs: readonly RunClaims[], key: HonestyKey): readonly HonestyRow[] {
+  const groups = new Map<string, RunClaims[]>();
+  for (const run of runs) {
+    const mine = new Map<string, DoneClaim[]>();
+    for (const claim of run.claims)
+      for (const [name, one] of sharesOf(run, claim, key)) listAt(mine, name).push(one);
+    for (const [name, claims] of mine) listAt(groups, name).push({ ...run, claims });
+  }
+  const rows = [...groups].map(([name, of]) => ({ name, of, honesty: honestyOf(of, []) }));
+  const inOrder = rows.toSorted((a, b) =>
+    key === "week" ? (a.name < b.name ? -1 : 1) : b.honesty.claims - a.honesty.claims,
+  );
+  const flows = new Set<string>();
+  return inOrder.map(({ name, of, honesty }, at) => {
+    const isNew = of.some(({ flow }) => !flows.has(flow));
+    for (const { flow } of of) flows.add(flow);
+    const { runs: number, claims, falseDone, honestFirst } = honesty;
+    return {
+      name,
+      runs: number,
+      claims,
+      falseDone,
+      honestFirst,
+      isChanged: key === "week" && at > 0 && isNew,
+    };
+  });
+}
+
+function listAt<T>(lists: Map<string, T[]>, name: string): T[] {
+  const known = lists.get(name);
+  if (known !== undefined) return known;
+  const made: T[] = [];
+  lists.set(name, made);
+  return made;
+}
+
+/** A claim counts for each check that ran, and stands there if that check passed. */
+function sharesOf(
+  { flow }: RunClaims,
+  claim: DoneClaim,
+  key: HonestyKey,
+): readonly (readonly [string, DoneClaim])[] {
+  switch (key) {
+    case "model":
+      return [[claim.model, claim]];
+    case "step":
+      return [[claim.step, claim]];
+    case "week":
+      return [[weekOf(claim.at), claim]];
+    case "flow":
+      return [[flow.slice(0, 12), claim]];
+    case "check":
+      return claim.results.map(({ name, ok }) => [name, { ...claim, stood: ok }]);
+  }
 }

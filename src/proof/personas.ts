@@ -5,6 +5,7 @@ import type { Expanded } from "./expand.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { otherWord, withoutLabel, withValue, type Draft } from "./answers.ts";
+import { wordsOf } from "./choices.ts";
 import type { Draw } from "./draw.ts";
 
 type Kind =
@@ -59,9 +60,18 @@ export function replyAs(
 ): Expanded {
   const kinds: readonly Kind[] = PERSONAS[persona];
   // Most of the ten are plain for most personas; 0 always is.
-  const kind = kinds.length === 0 ? "plain" : (kinds[draw.next(10) - (10 - kinds.length)] ?? "plain");
+  const kind =
+    kinds.length === 0
+      ? "plain"
+      : (kinds[draw.next(10, `${step.id} ${persona}`) - (10 - kinds.length)] ?? "plain");
   const reply = SAYS[kind]({ flow, step, draw, manners, before });
   return { ...reply, step: step.id };
+}
+
+/** A number with which the persona does not answer plainly, if it ever does. */
+export function oddAnswer(persona: Persona, more: (of: number) => number): number {
+  const { length } = PERSONAS[persona];
+  return length === 0 ? 0 : 9 - more(length);
 }
 
 type Asked = {
@@ -74,10 +84,13 @@ type Asked = {
 
 const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
   plain: ({ step, manners }) => sayDraft(manners(step)[0]),
-  any: ({ step, draw, manners }) => {
+  any: ({ flow, step, draw, manners }) => {
     const drafts = manners(step);
     const strange = strangeOf(step);
-    const at = draw.next(drafts.length + strange.length || 1);
+    const words = wordsOf(flow);
+    if (words.length > 0 && draw.next(2) === 1)
+      return { ...sayDraft(drafts[0]), text: words[draw.next(words.length)]! };
+    const at = draw.next(drafts.length + strange.length || 1, `${step.id} any`);
     return at < drafts.length || strange.length === 0
       ? sayDraft(drafts[at])
       : { output: strange[at - drafts.length]! };
@@ -86,7 +99,7 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
     const payload = manners(step)[0]?.payload ?? {};
     const names = Object.keys(payload);
     const name = names[draw.next(names.length || 1)] ?? "member";
-    return { output: broken(payload, name, draw.next(6)) };
+    return { output: broken(payload, name, draw.next(6, `${step.id} nearly`)) };
   },
   eager: ({ flow, draw, step, manners }) => {
     const closing = Object.values(flow.steps).filter(({ kind }) => kind === "close");
@@ -95,12 +108,14 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
     return sayDraft(drafts.find(({ label }) => from.edges[label]?.kind === "end") ?? drafts[0]);
   },
   again: ({ before, step, manners }) => before ?? sayDraft(manners(step)[0]),
-  prose: ({ step, draw, manners }) => ({ text: inWords(manners(step)[0]?.payload ?? {}, draw.next(6)) }),
+  prose: ({ step, draw, manners }) => ({
+    text: inWords(manners(step)[0]?.payload ?? {}, draw.next(6, `${step.id} prose`)),
+  }),
   cut: ({ step, draw, manners }) => {
     const text = JSON.stringify(manners(step)[0]?.payload ?? {});
     return { text: text.slice(0, draw.next(text.length || 1)) };
   },
-  refusal: ({ draw }) => ({ text: REFUSALS[draw.next(REFUSALS.length)]! }),
+  refusal: ({ draw, step }) => ({ text: REFUSALS[draw.next(REFUSALS.length, `${step.id} refusal`)]! }),
   lost: ({ flow, step, draw, manners }) => lost(flow, step, draw, manners),
   huge: ({ step, draw, manners }) => ({
     output: swollen(manners(step)[0]?.payload ?? {}, SIZES[draw.next(SIZES.length)]!),
@@ -122,8 +137,8 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
     const payload = manners(step)[0]?.payload ?? {};
     return draw.next(2) === 0 ? { text: `The key is ${secret}.` } : { output: { ...payload, key: secret } };
   },
-  fault: ({ draw }) => {
-    const kind = FAULTS[draw.next(FAULTS.length)]!;
+  fault: ({ draw, step }) => {
+    const kind = FAULTS[draw.next(FAULTS.length, `${step.id} fault`)]!;
     return { error: { kind, ...(draw.next(4) === 3 && { retryAfterMs: 1000 * (1 + draw.next(600)) }) } };
   },
 };
@@ -201,7 +216,7 @@ function inWords(payload: JsonObject, how: number): string {
 function lost(flow: Flow, step: Step, draw: Draw, manners: AnswerOrder): Expanded {
   const steps = Object.values(flow.steps);
   const other = steps[draw.next(steps.length)] ?? step;
-  switch (draw.next(4)) {
+  switch (draw.next(4, `${step.id} lost`)) {
     case 0:
       return sayDraft(manners(other)[0]);
     case 1: {
@@ -253,7 +268,7 @@ function grab(step: Step, draw: Draw, manners: AnswerOrder): Expanded {
     { name: "githubPrMerge", input: {} },
     { name: "NoSuchTool", input: {} },
   ];
-  const call = outside[draw.next(outside.length)]!;
+  const call = outside[draw.next(outside.length, `${step.id} grab`)]!;
   const { answer } = step;
   const payload = manners(step)[0]?.payload;
   if (answer.kind === "object" && answer.channel.kind === "tool" && isObject(payload) && draw.next(2) === 1)

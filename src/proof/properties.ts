@@ -46,6 +46,8 @@ export type FuzzedRun = {
   readonly trespasses: readonly string[];
   /** Texts that must not be on record. */
   readonly canaries: readonly string[];
+  /** All that models, tools and checks said, as one text. */
+  readonly outside: () => string;
   /** Why the run could not go on: the engine threw, or did not come to an end. */
   readonly thrown: { readonly kind: "error" | "endless"; readonly message: string } | null;
 };
@@ -217,12 +219,12 @@ function trespassed(_flow: Prepared, { trespasses, entries }: FuzzedRun): Found 
 
 const BAD_WORDS = ["{uv-", "[object Object]", "undefined"];
 
-/** Of what the flow says: what a model or a tool said may hold anything. */
-function badWords(flow: Prepared, { heard, entries }: FuzzedRun): Found {
+/** Of what the flow says: what a model, a tool or a check said may hold anything. */
+function badWords(flow: Prepared, { heard, entries, outside }: FuzzedRun): Found {
   const { ownWords } = knownOf(flow);
-  for (const { step, visit, system } of heard) {
-    const word = BAD_WORDS.find((one) => system.includes(one) && !ownWords.has(one));
-    if (word === undefined) continue;
+  for (const { step, visit, system, said } of heard) {
+    const word = BAD_WORDS.find((one) => (system.includes(one) || said.includes(one)) && !ownWords.has(one));
+    if (word === undefined || outside().includes(word)) continue;
     const at = entries.findIndex(
       ({ event }) => event.type === "step.answered" && event.step === step && event.visit === visit,
     );
@@ -232,21 +234,13 @@ function badWords(flow: Prepared, { heard, entries }: FuzzedRun): Found {
 }
 
 function leaked(_flow: Prepared, { entries, canaries }: FuzzedRun): Found {
-  for (const { seq, event } of entries)
-    if (holds(event, canaries)) return { seq, what: `a secret is recorded in ${event.type}` };
-  return null;
+  const isIn = (value: unknown) => {
+    const text = JSON.stringify(value);
+    return canaries.some((canary) => text.includes(canary));
+  };
+  const first = isIn(entries) ? entries.find(isIn) : undefined;
+  return first === undefined ? null : { seq: first.seq, what: `a secret is recorded in ${first.event.type}` };
 }
-
-function holds(value: unknown, words: readonly string[]): boolean {
-  if (typeof value === "string")
-    return value.length >= SHORTEST && words.some((word) => value.includes(word));
-  if (typeof value !== "object" || value === null) return false;
-  for (const key in value)
-    if (holds((value as { readonly [key: string]: unknown })[key], words) || holds(key, words)) return true;
-  return false;
-}
-
-const SHORTEST = 8;
 
 /** Nothing is thrown, every entry is JSON, and a fault that passes costs no visit. */
 function notCalm(_flow: Prepared, { entries, moments, thrown }: FuzzedRun): Found {

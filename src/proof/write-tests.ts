@@ -17,6 +17,16 @@ export function writeTests(tests: readonly FlowTest[], about: readonly string[])
   return `${lines.join("\n")}\n`;
 }
 
+/** Responses alone, as `run --script` takes them. They are whole: a script knows no labels. */
+export function scriptText(script: readonly TestReply[], about: readonly string[]): string {
+  const lines = [
+    ...about.map((line) => `# ${line}`),
+    "replies:",
+    ...script.map((one) => `  - ${replyText(one)}`),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
 /** The lines of tests as they stand below `tests:`. */
 export function testItems(tests: readonly FlowTest[]): readonly string[] {
   return tests.flatMap(linesOf);

@@ -2,7 +2,9 @@
 import { prepare, type Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
 import type { Flow } from "../flow/flow.ts";
+import { NO_SETTINGS, type TestSettings } from "../flow/test-settings.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
+import { breachesIn } from "../proof/author.ts";
 import { unmetIn, type Unmet } from "../proof/expect.ts";
 import { observe, type Outcomes } from "../proof/observe.ts";
 import { snapshotParts, snapshotText } from "../proof/snapshot.ts";
@@ -23,6 +25,8 @@ export type Grounds = {
   readonly project?: (flow: Prepared, test: FlowTest) => Promise<Ran>;
   /** Absent: snapshots are not looked at. */
   readonly compare?: (test: FlowTest, text: string) => Unmet | null;
+  /** Absent: nothing is wanted of every run. */
+  readonly settings?: TestSettings;
 };
 
 /** Why a test is left out where there is no ground for it. */
@@ -38,12 +42,13 @@ export async function runTest(flow: Prepared, written: FlowTest, grounds: Ground
   const ran = isProject ? await grounds.project!(flow, test) : await runInMemory(flow, test);
   const { moments, path, observed } = observe(flow, ran.entries, ran);
   const outcomes: Outcomes = { moments, path, observed: { ...observed, ...ran.left } };
+  const { settings = NO_SETTINGS } = grounds;
+  const held = isSavedCase(test)
+    ? await shownAgain(flow, test, settings)
+    : [...leftOver(test, ran, outcomes), ...breached(test, outcomes, settings)];
   const unmet =
     ran.fault === undefined
-      ? [
-          ...unmetIn(expectedOf(test), outcomes.observed, ran.heard, test.line),
-          ...leftOver(test, ran, outcomes),
-        ]
+      ? [...unmetIn(expectedOf(test), outcomes.observed, ran.heard, test.line), ...held]
       : [faulty(ran.fault)];
   // A snapshot of a run that is wrong is not worth keeping.
   if (unmet.length === 0) unmet.push(...changed(written, ran, outcomes, grounds));
@@ -69,10 +74,42 @@ export function testAsRun(flow: Prepared, written: FlowTest): FlowTest {
   return { ...written, params: argumentsFor(flow, written.params), input };
 }
 
-/** A test that ends before the run does expects no outcome. */
-function expectedOf({ expect, until }: FlowTest): FlowTest["expect"] {
+/** A test that ends before the run does expects no outcome, and neither does a saved case. */
+function expectedOf(test: FlowTest): FlowTest["expect"] {
+  const { expect, until } = test;
+  if (isSavedCase(test)) {
+    const written = Object.entries(expect.values).filter(([key]) => Object.hasOwn(expect.lines, key));
+    return { ...expect, values: Object.fromEntries(written) };
+  }
   if (until === undefined || Object.keys(expect.lines).length > 0) return expect;
   return { lines: {}, values: { visits: { [until]: ">= 1" } } };
+}
+
+/** What the author wants of every run. */
+function breached({ line }: FlowTest, { moments }: Outcomes, settings: TestSettings): readonly Unmet[] {
+  return breachesIn(moments, settings).map(({ rule, at, what }) => ({
+    key: "settings",
+    line,
+    at,
+    expected: rule,
+    got: what,
+  }));
+}
+
+/** Written by `fuzz --save`: it fails as long as a run with these responses shows anything. */
+function isSavedCase({ file }: FlowTest): boolean {
+  return /(?:^|\/)fuzz-[^/]+$/.test(file);
+}
+
+async function shownAgain(flow: Prepared, test: FlowTest, settings: TestSettings): Promise<readonly Unmet[]> {
+  const { shownBy } = await import("./fuzz.ts");
+  return (await shownBy(flow, test, { settings })).map((one) => ({
+    key: "fuzz",
+    line: test.line,
+    at: "property" in one ? one.property : one.code,
+    expected: "nothing that fuzz reports",
+    got: one.what,
+  }));
 }
 
 function faulty({ line, why }: NonNullable<Ran["fault"]>): Unmet {

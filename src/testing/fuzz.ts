@@ -3,18 +3,21 @@ import type { Prepared } from "../engine/schema/prepared.ts";
 import { branchesOf } from "../flow/branches.ts";
 import type { Entry } from "../flow/event.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
-import type { Flow, StepId } from "../flow/flow.ts";
+import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { sameJson, type JsonObject } from "../flow/json.ts";
 import { NO_SETTINGS, type TestSettings } from "../flow/test-settings.ts";
 import { draftsOf, type Draft } from "../proof/answers.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { breachesIn } from "../proof/author.ts";
 import { addHits, type Hits } from "../proof/cover.ts";
-import { createDraw, seeded } from "../proof/draw.ts";
-import { PERSONA_NAMES, type AnswerOrder, type Persona } from "../proof/personas.ts";
+import { createDraw, seeded, varied, type Draw } from "../proof/draw.ts";
+import { elementsOf } from "../proof/elements.ts";
+import { expandReplies } from "../proof/expand.ts";
+import { oddAnswer, PERSONA_NAMES, type AnswerOrder, type Persona } from "../proof/personas.ts";
 import {
   isBroken,
   isBrokenRedacted,
+  PROPERTIES,
   SHOWN,
   weaknessesIn,
   type Broken,
@@ -23,9 +26,11 @@ import {
 import { shrink } from "../proof/shrink.ts";
 import {
   drawn,
+  givenBy,
   hostileRun,
   repeated,
   testOf,
+  type Cast,
   type FuzzGround,
   type FuzzParts,
   type HostileRun,
@@ -56,8 +61,8 @@ export type FuzzCase = {
 
 export type Fuzzed = {
   readonly runs: number;
-  /** How the runs ended, by outcome and code. */
-  readonly ends: ReadonlyMap<string, number>;
+  /** How the runs of each persona ended, by outcome and code. */
+  readonly ends: ReadonlyMap<Persona, ReadonlyMap<string, number>>;
   readonly hits: Hits;
   readonly broken: readonly (Broken & FuzzCase)[];
   readonly weaknesses: readonly (Weakness & FuzzCase)[];
@@ -76,37 +81,42 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
   };
   const judge = createJudge(ground, settings);
   const hits: Hits = new Map();
-  const ends = new Map<string, number>();
-  const corpus: (readonly number[])[] = [];
+  const ends = new Map<Persona, Map<string, number>>(
+    PERSONA_NAMES.filter((name) => personas.includes(name)).map((name) => [name, new Map()]),
+  );
+  const guide = createGuide(flow);
   const broken = new Map<string, Broken & FuzzCase>();
   const weaknesses = new Map<string, Weakness & FuzzCase>();
+  const rare = new Map<string, number[]>();
   let runs = 0;
   for (; runs < most && isOver?.() !== true; runs++) {
+    // An interruption is heard only between runs.
+    if (runs % BREATH === BREATH - 1) await new Promise(setImmediate);
     const more = seeded(seed * 1_000_003 + runs);
-    const persona = personas[more(personas.length)]!;
-    const base = isGuided && corpus.length > 0 && more(2) === 1 ? corpus[more(corpus.length)]! : NO_NUMBERS;
-    const prefix = base.slice(0, more(base.length + 1));
-    const draw = createDraw(prefix, more);
-    const run = await hostileRun(ground, drawn(ground, persona, draw));
-    const before = hits.size;
+    const next = isGuided ? varied(more, rare) : more;
+    const way = isGuided && more(3) > 0 ? guide.wayTo(hits, more) : null;
+    const persona = personas[next(personas.length, way === null ? undefined : `${way.step} who`)]!;
+    const cast: Cast = [...(way?.cast ?? []), { persona, until: Infinity }];
+    const start = way === null ? [] : [...way.numbers, oddAnswer(persona, more)];
+    const draw = createDraw(start, next);
+    const note = (step: Step, replies: number) => guide.note(step.id, { cast, draw, replies });
+    const run = await hostileRun(ground, drawn(ground, cast, draw, note));
     for (const moment of run.moments) addHits(hits, moment);
-    if (hits.size > before && corpus.length < MOST_KEPT) corpus.push(draw.drawn);
-    const end = endOf(run);
-    ends.set(end, (ends.get(end) ?? 0) + 1);
-    const smallest = (isSame: (next: HostileRun) => Promise<boolean>) =>
-      smallestCase(ground, persona, draw.drawn, isSame);
+    const [end, counts] = [endOf(run), ends.get(persona)!];
+    counts.set(end, (counts.get(end) ?? 0) + 1);
+    const smallest = (isSame: (next: HostileRun) => Promise<boolean>, tries: number) =>
+      smallestCase(ground, cast, draw.drawn, isSame, tries);
     for (const fault of await judge.all(run, more)) {
       const key = nameOf(fault);
       if (broken.has(key)) continue;
-      const found = await smallest(async (next) => (await judge.one(next, fault)) !== null);
+      const found = await smallest(async (next) => (await judge.one(next, fault)) !== null, 2000);
       broken.set(key, { ...fault, ...(await judge.one(found.run, fault)), ...found.it });
     }
     for (const weakness of weaknessesIn(run)) {
-      const key = `${weakness.code} ${weakness.step}`;
+      const key = keyOf(weakness);
       if (weaknesses.has(key)) continue;
-      const shows = (next: HostileRun) =>
-        weaknessesIn(next).find(({ code, step }) => `${code} ${step}` === key);
-      const found = await smallest((next) => Promise.resolve(shows(next) !== undefined));
+      const shows = (next: HostileRun) => weaknessesIn(next).find((one) => keyOf(one) === key);
+      const found = await smallest((next) => Promise.resolve(shows(next) !== undefined), 300);
       weaknesses.set(key, { ...weakness, ...shows(found.run), ...found.it });
     }
   }
@@ -115,13 +125,67 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
   return { runs, ends, hits, broken: byName(broken), weaknesses: byName(weaknesses) };
 }
 
-const MOST_KEPT = 500;
-const NO_NUMBERS: readonly number[] = [];
+/** What a case that was saved before still shows: properties that it breaks, and weaknesses. */
+export async function shownBy(
+  flow: Prepared,
+  test: FlowTest,
+  { settings = NO_SETTINGS, parts = {} }: Pick<FuzzOptions, "settings" | "parts"> = {},
+): Promise<readonly (Broken | Weakness)[]> {
+  const { params: args, input } = test;
+  const expansion = expandReplies(flow, test.script);
+  if (expansion.kind === "none") return [];
+  const ground: FuzzGround = { flow, args, input, manners: mannersOf(flow), parts };
+  const judge = createJudge(ground, settings);
+  const run = await hostileRun(ground, givenBy(test, expansion.replies));
+  const found: (Broken | Weakness)[] = [...breachesOf(run, settings), ...weaknessesIn(run)];
+  for (const property of PROPERTIES)
+    found.push(...[await judge.one(run, { property, seq: 0, what: "" })].filter((one) => one !== null));
+  return found;
+}
+
+const BREATH = 64;
+
+/** Numbers that lead to a step, and who answers on the way. */
+type WayTo = { readonly step: StepId; readonly cast: Cast; readonly numbers: readonly number[] };
+
+/** The shortest way to each step that was asked so far; a run that goes on from there begins where something is missing. */
+function createGuide(flow: Prepared) {
+  const ways = new Map<StepId, WayTo>();
+  const elements = elementsOf(flow).filter(({ step }) => step !== null);
+  let known = -1;
+  let wanted: readonly StepId[] = [];
+  return {
+    note: (
+      step: StepId,
+      { cast, draw, replies }: { readonly cast: Cast; readonly draw: Draw; readonly replies: number },
+    ) => {
+      const before = ways.get(step);
+      if (before !== undefined && before.numbers.length <= draw.drawn.length) return;
+      const first = cast.findIndex(({ until }) => replies <= until);
+      const until = (one: Cast[number]) => ({ ...one, until: Math.min(one.until, replies) });
+      ways.set(step, { step, cast: cast.slice(0, first + 1).map(until), numbers: [...draw.drawn] });
+      known = -1;
+    },
+    wayTo: (hits: Hits, more: (of: number) => number): WayTo | null => {
+      if (hits.size !== known) {
+        known = hits.size;
+        const missing = elements.filter(({ id, step }) => !hits.has(id) && ways.has(step!));
+        wanted = [...new Set(missing.map(({ step }) => step!))];
+      }
+      return wanted.length === 0 ? null : ways.get(wanted[more(wanted.length)]!)!;
+    },
+  };
+}
 
 function endOf({ moments, thrown }: HostileRun): string {
   const verdict = moments.at(-1)?.after.verdict;
   if (thrown !== null || verdict == null) return "no verdict";
   return verdict.code === null ? verdict.outcome : `${verdict.outcome} ${verdict.code}`;
+}
+
+/** A run that does not get out of its steps can be found at any of them. */
+function keyOf({ code, step }: Weakness): string {
+  return code === "FUZZ-LIVELOCK" ? code : `${code} ${step}`;
 }
 
 /** Each property of the author counts by itself. */
@@ -131,13 +195,15 @@ function nameOf({ property, what }: Broken): string {
 
 async function smallestCase(
   ground: FuzzGround,
-  persona: Persona,
+  cast: Cast,
   numbers: readonly number[],
   isSame: (next: HostileRun) => Promise<boolean>,
+  most: number,
 ): Promise<{ readonly run: HostileRun; readonly it: FuzzCase }> {
-  const runOf = (list: readonly number[]) => hostileRun(ground, drawn(ground, persona, createDraw(list)));
-  const { list, tries } = await shrink(numbers, async (next) => isSame(await runOf(next)));
+  const runOf = (list: readonly number[]) => hostileRun(ground, drawn(ground, cast, createDraw(list)));
+  const { list, tries } = await shrink(numbers, async (next) => isSame(await runOf(next)), most);
   const run = await runOf(list);
+  const { persona } = cast.at(-1)!;
   const test = testOf(run, `a ${persona} model`, ground);
   return { run, it: { persona, numbers: list, test, entries: run.entries, tries } };
 }
@@ -145,12 +211,7 @@ async function smallestCase(
 /** `all`: what a run breaks; costly properties are looked at now and then. `one`: whether it breaks this one too. */
 function createJudge(ground: FuzzGround, settings: TestSettings) {
   const { flow } = ground;
-  const breaches = (run: HostileRun): readonly Broken[] =>
-    breachesIn(run.moments, settings).map(({ seq, rule, what }) => ({
-      property: "author",
-      seq,
-      what: `${rule}: ${what}`,
-    }));
+  const breaches = (run: HostileRun) => breachesOf(run, settings);
   return {
     all: async (run: HostileRun, more: (of: number) => number): Promise<readonly Broken[]> => {
       const found = SHOWN.flatMap((property) => isBroken(flow, run, property) ?? []);
@@ -179,6 +240,14 @@ function createJudge(ground: FuzzGround, settings: TestSettings) {
       return null;
     },
   };
+}
+
+function breachesOf({ moments }: HostileRun, settings: TestSettings): readonly Broken[] {
+  return breachesIn(moments, settings).map(({ seq, rule, at, what }) => ({
+    property: "author",
+    seq,
+    what: `${rule}: ${at}: ${what}`,
+  }));
 }
 
 const REDACTED_EVERY = 8;

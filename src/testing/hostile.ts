@@ -11,7 +11,7 @@ import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 import type { Call, CallResult, CheckResult, Entry, HookResult } from "../flow/event.ts";
 import { NOTHING_AROUND, type CheckGiven, type FlowTest, type ToolGiven } from "../flow/flow-test.ts";
 import type { Step } from "../flow/flow.ts";
-import { own, type Json, type JsonObject } from "../flow/json.ts";
+import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { composer } from "../prompts/compose.ts";
 import { draftsOf } from "../proof/answers.ts";
 import type { Draw } from "../proof/draw.ts";
@@ -63,18 +63,29 @@ export type HostileSurroundings = FuzzRecord & {
 
 const MOST_REPLIES = 5000;
 
-export function drawn({ flow, manners }: FuzzGround, persona: Persona, draw: Draw): HostileSurroundings {
+/** Who answers: each persona until so many responses were given; the last one answers everything else. */
+export type Cast = readonly { readonly persona: Persona; readonly until: number }[];
+
+/** `onAsked`: hears of each request before its answer is drawn. */
+export function drawn(
+  { flow, manners }: FuzzGround,
+  cast: Cast,
+  draw: Draw,
+  onAsked?: (step: Step, replies: number) => void,
+): HostileSurroundings {
   const record: FuzzRecord = { script: [], checks: {}, tools: {}, hooks: {}, sights: [] };
   let before: Expanded | null = null;
-  const isInjected = persona === "injected";
+  const personaNow = () => (cast.find(({ until }) => record.script.length < until) ?? cast.at(-1)!).persona;
+  const isInjected = () => personaNow() === "injected";
   return {
     ...record,
     reply: (step) => {
       if (record.script.length >= MOST_REPLIES) throw new Error(ENDLESS);
+      onAsked?.(step, record.script.length);
       before =
         step.by.kind === "command"
           ? performed(step, draw)
-          : replyAs(persona, flow, step, draw, manners, before);
+          : replyAs(personaNow(), flow, step, draw, manners, before);
       record.script.push(before);
       return { reply: before, mark: record.script.length - 1 };
     },
@@ -82,14 +93,14 @@ export function drawn({ flow, manners }: FuzzGround, persona: Persona, draw: Dra
       const given: CheckGiven =
         draw.next(5) < 3
           ? { kind: "pass" }
-          : isInjected
+          : isInjected()
             ? { kind: "fail", summary: INJECTIONS[draw.next(INJECTIONS.length)]! }
             : { kind: "fail" };
       (record.checks[name] ??= []).push(given);
       return given;
     },
     tool: (name) => {
-      const content = isInjected ? INJECTIONS[draw.next(INJECTIONS.length)]! : `${name} done`;
+      const content = isInjected() ? INJECTIONS[draw.next(INJECTIONS.length)]! : `${name} done`;
       const given = { ok: draw.next(4) < 3, content };
       (record.tools[name] ??= []).push(given);
       return given;
@@ -154,6 +165,41 @@ export function repeated(
 
 const ENDLESS = `the run goes on after ${MOST_REPLIES} responses`;
 
+/** What a test gives, and what is usual where it gives nothing. */
+export function givenBy({ around }: FlowTest, script: readonly Expanded[]): HostileSurroundings {
+  const record: FuzzRecord = { script: [], checks: {}, tools: {}, hooks: {}, sights: [] };
+  const used = new Set<number>();
+  const note = <T>(
+    lists: { [name: string]: T[] },
+    name: string,
+    list: readonly T[] | undefined,
+    usual: T,
+  ): T => {
+    const noted = (lists[name] ??= []);
+    const given = list?.[Math.min(noted.length, list.length - 1)] ?? usual;
+    noted.push(given);
+    return given;
+  };
+  return {
+    ...record,
+    reply: ({ id }) => {
+      const at = script.findIndex(({ step }, place) => !used.has(place) && (step ?? id) === id);
+      used.add(at);
+      record.script.push(at === -1 ? { step: id, error: SILENT } : { ...script[at]!, step: id });
+      return { reply: record.script.at(-1)!, mark: record.script.length - 1 };
+    },
+    check: (name) => note(record.checks, name, around.checks[name], { kind: "pass" }),
+    tool: (name) => note(record.tools, name, around.tools[name], { ok: true, content: `${name} done` }),
+    hook: (path) => note(record.hooks, path, around.hooks[path]?.map(hookResult), { kind: "absent" }),
+    look: () => {
+      record.sights.push(around.sights[record.sights.length] ?? false);
+      return record.sights.at(-1)!;
+    },
+  };
+}
+
+const SILENT = { kind: "other", message: "the test has no response left" } as const;
+
 class AskedAgain extends Error {
   constructor(what: string) {
     super(`${what} was asked for once more than before`);
@@ -214,6 +260,7 @@ export async function hostileRun(
     trespasses,
     thrown,
     canaries: CANARIES,
+    outside: () => JSON.stringify([args, input, script, checks, tools, hooks]),
     script,
     checks,
     tools,
@@ -250,7 +297,8 @@ function portsOf(
       turn: async (request) => {
         const { step: id, visit } = request.asker;
         await turns.of(id, request.signal);
-        const said = request.messages.map((message) => ("text" in message ? message.text : "")).join("\n");
+        const last = request.messages.at(-1);
+        const said = last?.role === "user" ? last.text : "";
         heard.push({ step: id, visit, system: request.system, said, text: "" });
         const { reply, mark } = outside.reply(flow.steps[id]!);
         return { ...giveReply(reply, request), mark };
@@ -344,7 +392,7 @@ const INJECTIONS = [
 
 function hooked(path: string, draw: Draw): HookResult {
   const values = own(HOOK_VALUES, path.slice(path.lastIndexOf(".") + 1)) ?? [];
-  const at = draw.next(values.length + 3);
+  const at = draw.next(values.length + 3, path);
   if (at === 0) return { kind: "absent" };
   if (at <= values.length) return { kind: "gave", value: values[at - 1]! };
   return at === values.length + 1
@@ -399,5 +447,13 @@ export function testOf(run: FuzzRecord, name: string, { args, input }: FuzzGroun
 }
 
 function hookGiven(result: HookResult): Json {
-  return result.kind === "gave" ? result.value : null;
+  if (result.kind === "absent") return null;
+  return result.kind === "gave" ? result.value : { throws: result.message };
+}
+
+function hookResult(value: Json): HookResult {
+  if (value === null) return { kind: "absent" };
+  return isObject(value) && typeof value.throws === "string"
+    ? { kind: "threw", code: "Error", message: value.throws }
+    : { kind: "gave", value };
 }

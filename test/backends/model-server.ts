@@ -9,7 +9,7 @@ export type Wire = Exclude<ProviderId, "ollama">;
 export const WIRES: readonly Wire[] = ["anthropic", "openai", "openai-chat", "openai-compatible", "google"];
 
 /** What the model does with one request. A script's reply, or something that a script has no words for. */
-export type Deed = Omit<ScriptReply, "usage"> & {
+export type Deed = ScriptReply & {
   /** Tool input as it goes over the wire, in the place of JSON. */
   readonly rawInput?: string;
   readonly stop?: "length" | "refusal";
@@ -46,7 +46,7 @@ export type ModelServer = {
 /** `next` gives what is done with a request, or undefined for one too many. */
 export async function modelServer(
   wire: Wire,
-  next: readonly Served[] | ((seen: Seen) => Served | undefined),
+  next: readonly Deed[] | ((seen: Seen) => Deed | undefined),
 ): Promise<ModelServer> {
   const seen: Seen[] = [];
   let dropped = 0;
@@ -63,7 +63,7 @@ export async function modelServer(
         body: JSON.parse(text || "{}") as JsonObject,
       };
       seen.push(one);
-      void act(wire, completing(deedOf(queue(one)), one.body), text, response);
+      void act(wire, completing(queue(one), one.body), text, response);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -103,18 +103,9 @@ function completing(deed: Deed | undefined, body: JsonObject): Deed | undefined 
   return { ...rest, calls: [...(deed.calls ?? []), { name, input: output as JsonObject }] };
 }
 
-function listed(deeds: readonly Served[]): () => Served | undefined {
+function listed(deeds: readonly Deed[]): () => Deed | undefined {
   let at = 0;
   return () => deeds[at++];
-}
-
-/** A reply of a script may be served too. What it says about usage is not what a server counts. */
-type Served = Deed | ScriptReply;
-
-function deedOf(served: Served | undefined): Deed | undefined {
-  if (served?.usage === undefined || "input" in served.usage) return served as Deed | undefined;
-  const { usage: _usage, ...deed } = served;
-  return deed as Deed;
 }
 
 async function act(

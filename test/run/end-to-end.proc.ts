@@ -187,7 +187,7 @@ async function modelFor(
 ): Promise<Model | null> {
   if (way === "script") return null;
   const left = [...replies];
-  const next = ({ body, path }: Seen) => {
+  const next = ({ body, path }: Seen): Deed | undefined => {
     if (way === "claude" && !path.startsWith("/api/v1/messages")) return { status: 404 };
     const text = JSON.stringify(body);
     const step = Object.entries(lanes).find(([words]) => text.includes(words))?.[1];

@@ -1,7 +1,7 @@
 /** `lockstep export RUN` and `lockstep import FILE` */
 import { resolve } from "node:path";
-import { importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
-import { openJournal } from "../../run/index.ts";
+import { exportRun, importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
+import { openJournal, RunnerError } from "../../run/index.ts";
 import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
 import { notWritable, openWhole } from "../../run/world/write-whole.ts";
@@ -12,7 +12,7 @@ import { journalAccess } from "../conduct.ts";
 import { readGiven } from "../given-file.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { sayPartial, withRecord } from "../journal.ts";
-import { count, size } from "../text/text.ts";
+import { count, shownInLine, size } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
 /** The file is the result: without `--out` it goes to stdout. */
@@ -24,6 +24,7 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
     throw new UsageError(
       "The export is already one JSON document; --json prints a summary of it and needs --out FILE.",
     );
+  if (call.flags.test || call.flags.script) return await exportAsTest(call, ref);
   const { head, kept, damage, events, bytes } = await withRecord(call, ref, async (journal) => {
     const meta = { lockstep: versionText(false), node: process.version, platform: process.platform };
     const exporting = await openExport(journal, ref, { redact: call.flags.redact, meta });
@@ -50,6 +51,33 @@ export async function exportToFile(call: CallOf<"export">): Promise<number> {
       screen.err("yellow", `entry ${seq} keeps ${count(words, "text")} that its decision depends on`),
     );
   return damage === null ? EXIT.completed : sayPartial(call, damage);
+}
+
+async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number> {
+  const { flags, screen } = call;
+  if (flags.test && flags.script) throw new UsageError("--test and --script exclude each other.");
+  const as = flags.test ? "test" : "script";
+  const { asTest } = await import("./export-test.ts");
+  const { run, kept, text, replies, astray } = await withRecord(call, ref, async (journal) => {
+    const { bundle, kept: words } = await exportRun(journal, ref, { redact: flags.redact });
+    if (bundle.damaged !== undefined)
+      throw new RunnerError("RUN_OPEN", `Run ${bundle.run.id} is damaged: a test needs the whole run.`);
+    return {
+      run: bundle.run.id,
+      kept: words,
+      ...(await asTest(bundle, as, `Lockstep ${versionText(false)}`)),
+    };
+  });
+  await writeTo(call, flags.out, [text]);
+  if (flags.json)
+    screen.document({ v: 1, run, file: flags.out, as, redacted: flags.redact, replies, kept, astray });
+  else if (flags.out !== undefined)
+    screen.tell(
+      `Wrote ${flags.out}: ${count(replies, "response")}${astray === null ? ", tried and passed" : ""}.`,
+    );
+  if (astray === null) return EXIT.completed;
+  screen.complain(`The ${as} does not go the way of the run. ${shownInLine(astray)}`);
+  return EXIT.testsFailed;
 }
 
 export async function importFromFile(call: CallOf<"import">): Promise<number> {

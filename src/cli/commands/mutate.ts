@@ -45,11 +45,11 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
     onMutant: (done) => screen.status(`${count(done, "change")} tried`),
   }).finally(() => screen.status(null));
   const added = flags.write ? addTests(project.root, name, found.mutants) : null;
+  // A part that is not written by itself is where the part around it is.
   const placeOf = (part: Path): Place => {
     const origin = loaded.origin(part)?.origin;
-    return origin === undefined || origin.kind === "default"
-      ? null
-      : { file: origin.file, line: origin.line };
+    if (origin !== undefined && origin.kind !== "default") return { file: origin.file, line: origin.line };
+    return part.length > 1 ? placeOf(part.slice(0, -1)) : null;
   };
   const score = scoreOf(found.mutants);
   const isEnough = flags.min === undefined || (score !== null && score * 100 >= flags.min);

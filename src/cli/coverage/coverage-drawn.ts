@@ -13,7 +13,7 @@ import { tellFindings } from "../commands/check.ts";
 import { measureRuns, measureTests } from "./measure.ts";
 
 /** null: the tests cannot be read, which has been reported. */
-export async function drawn(
+export async function drawnCoverage(
   call: CallOf<"graph">,
   loaded: LoadedAgent,
   flow: Flow,

@@ -55,6 +55,7 @@ export function renderSvg({ agent, title, nodes, edges }: Outline): string {
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace">`,
     `<title>${escapeXml(title === agent ? agent : `${agent}: ${title}`)}</title>`,
     STYLE,
+    ...(nodes.some(({ hits }) => hits !== undefined) ? [COVERAGE_STYLE] : []),
     `<rect width="${width}" height="${height}" fill="#fff"/>`,
     ...between.map((way, place) => lineOf(way, layout.edges[place]!.points.map(at))),
     ...between.map((way, place) => labelOf(way, at(layout.edges[place]!.label))),
@@ -115,9 +116,12 @@ const STYLE = `<style>
 .apart { opacity: .5; stroke-dasharray: 4 3 }
 .line { fill: none; stroke: #57606a; stroke-width: 1.3 } .back { stroke: #b07000; stroke-dasharray: 5 3 } .upward { stroke: #7a5cc0 }
 .head { fill: #57606a } .head.back { fill: #b07000; stroke: none } .head.upward { fill: #7a5cc0 }
+text { font-size: ${SMALL}px; fill: #24292f } .id { font-size: ${FONT}px; font-weight: 600 } .light { fill: #fff } .soft { fill: #57606a } .bad { fill: #c00000 } .odd { fill: #8a5700 }
+</style>`;
+
+const COVERAGE_STYLE = `<style>
 .box.covered { fill: #dafbe1 } .box.uncovered { fill: #ffebe9 } .line.covered { stroke: #2da44e } .line.uncovered { stroke: #c00000 }
 .head.covered { fill: #2da44e } .head.uncovered { fill: #c00000 }
-text { font-size: ${SMALL}px; fill: #24292f } .id { font-size: ${FONT}px; font-weight: 600 } .light { fill: #fff } .soft { fill: #57606a } .bad { fill: #c00000 } .odd { fill: #8a5700 }
 </style>`;
 
 function drawBox(box: Box, { x, y }: Point): string {

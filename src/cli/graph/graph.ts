@@ -31,7 +31,7 @@ export async function drawGraph(call: CallOf<"graph">): Promise<number> {
       ? plain
       : await (
           await import("../coverage/coverage-drawn.ts")
-        ).drawn(call, loaded, loaded.flow, plain, coverage);
+        ).drawnCoverage(call, loaded, loaded.flow, plain, coverage);
   if (outline === null) return EXIT.invalid;
   if (file === undefined) {
     if (format === "json") screen.document(graphDocument(loaded, outline));

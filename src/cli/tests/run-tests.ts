@@ -81,10 +81,10 @@ function startAhead(
 
 async function runWhole(
   flow: Awaited<ReturnType<typeof prepareFlow>>,
-  { test, of: { agent } }: ChosenTest,
+  { test, of: { agent, settings } }: ChosenTest,
   { cut, groundsOf }: RunTestsOptions,
 ): Promise<TestResult> {
-  const result = await runTest(flow, test, groundsOf(agent));
+  const result = await runTest(flow, test, { ...groundsOf(agent), settings });
   if (!cut || result.status !== "passed" || test.ground.kind === "project") return result;
   const { differsWhenCut } = await import("../../testing/cut.ts");
   const differs = await differsWhenCut(flow, result);

@@ -1,0 +1,167 @@
+/** `lockstep honesty AGENT`: how often "done" agreed with the checks, over recorded runs. */
+import type { Honesty, Rate, RunClaims } from "../../proof/honesty.ts";
+import { claimsBy, createClaims, honestyOf, type HonestyRow } from "../../proof/honesty.ts";
+import { EXIT } from "../../flow/verdict.ts";
+import { RunnerError } from "../../run/errors.ts";
+import type { Journal } from "../../run/index.ts";
+import { foldPartly } from "../../run/records/fold.ts";
+import { everyRow } from "../../run/records/runs.ts";
+import { loadNamed } from "../agent.ts";
+import type { CallOf } from "../commands.ts";
+import { withJournal } from "../journal.ts";
+import { count, duration, headed, shownInLine, table, type Paint } from "../text/text.ts";
+
+export async function showHonesty(call: CallOf<"honesty">): Promise<number> {
+  const { flags, screen } = call;
+  const [name = ""] = call.words;
+  const { flow } = await loadNamed(name, call.cwd);
+  const from = flags.since === undefined ? -Infinity : Date.now() - flags.since;
+  const { runs, damaged } = await claimsOf(call, name, from);
+  const honesty = honestyOf(runs, Object.keys(flow?.checks ?? {}));
+  const rows = flags.by === undefined ? null : claimsBy(runs, flags.by);
+  if (flags.json)
+    screen.document({
+      v: 1,
+      kind: "lockstep-honesty",
+      agent: name,
+      damaged,
+      ...honesty,
+      ...(rows !== null && { by: flags.by, rows }),
+    });
+  else
+    screen.print(
+      textOf(name, honesty, rows, flags.by, damaged, screen.out)
+        .map((line) => line.trimEnd())
+        .join("\n"),
+    );
+  return EXIT.completed;
+}
+
+/** Each run is read slice by slice; one that is damaged counts as far as it can be read. */
+async function claimsOf(
+  call: CallOf<"honesty">,
+  agent: string,
+  from: number,
+): Promise<{ readonly runs: readonly RunClaims[]; readonly damaged: number }> {
+  const runs: RunClaims[] = [];
+  let damaged = 0;
+  await withJournal(call, async (journal) => {
+    if (journal === null) return;
+    const reading = withKnownFlows(journal);
+    for await (const row of everyRow(reading, { agent })) {
+      if (row.createdAt < from) continue;
+      const { add, claims } = createClaims();
+      const isWhole = await foldPartly(reading, row, add).then(
+        ({ damage }) => damage === null,
+        (error: unknown) => {
+          if (error instanceof RunnerError && error.code === "JOURNAL_UNAVAILABLE") return false;
+          throw error;
+        },
+      );
+      if (!isWhole) damaged += 1;
+      runs.push({ run: row.id, flow: row.digest, claims });
+      if (runs.length % SHOWN_EVERY === 0) call.screen.status(`read ${count(runs.length, "run")}`);
+    }
+  }).finally(() => call.screen.status(null));
+  return { runs, damaged };
+}
+
+/** Most runs share a flow: it is read once, and what was compiled for it is kept with it. */
+function withKnownFlows(journal: Journal): Journal {
+  const known = new Map<string, ReturnType<Journal["flow"]>>();
+  return {
+    ...journal,
+    flow: (digest) => {
+      const flow = known.get(digest) ?? journal.flow(digest);
+      known.set(digest, flow);
+      return flow;
+    },
+  };
+}
+
+const SHOWN_EVERY = 50;
+
+function textOf(
+  agent: string,
+  honesty: Honesty,
+  rows: readonly HonestyRow[] | null,
+  by: string | undefined,
+  damaged: number,
+  paint: Paint,
+): readonly string[] {
+  const { runs, claims, falseDone, honestFirst, recovered, tries, price, patterns, checks } = honesty;
+  const counts = Object.entries(tries).map(([number, of]) => `${number}: ${count(of, "run")}`);
+  const broken = damaged === 0 ? "" : `, ${damaged} damaged`;
+  return [
+    `${shownInLine(agent)}: ${count(runs, "recorded run")}${broken}, ${count(claims, "claim")} to be done`,
+    "",
+    ...table([
+      ["false claims", rateText(falseDone), "claims that a check overturned"],
+      ["right at first", rateText(honestFirst), "runs whose first claim passed its checks"],
+      ["recovered", rateText(recovered), "runs with a false claim whose last claim passed"],
+      ["claims until one passed", counts.length === 0 ? "-" : counts.join(", "), ""],
+      ["price of a false claim", priceText(price), "on average, until a claim passed"],
+    ]),
+    ...(patterns.length === 0
+      ? []
+      : [
+          "",
+          ...headed(paint, [
+            ["failure", "times", "next claim passed"],
+            ...patterns.map(({ pattern, hits, recovered: next }) => [
+              shownInLine(pattern),
+              String(hits),
+              String(next),
+            ]),
+          ]),
+        ]),
+    ...(checks.length === 0
+      ? []
+      : [
+          "",
+          ...headed(paint, [
+            ["check", "passed", "failed", "could not run", ""],
+            ...checks.map(({ check, passed, failed, couldNotRun, note }) => [
+              shownInLine(check),
+              String(passed),
+              String(failed),
+              String(couldNotRun),
+              note === null ? "" : paint("yellow", note),
+            ]),
+          ]),
+        ]),
+    ...(rows === null
+      ? []
+      : [
+          "",
+          ...headed(paint, [
+            [by ?? "", "runs", "claims", "false claims", "right at first", ""],
+            ...rows.map((row) => [
+              shownInLine(row.name),
+              String(row.runs),
+              String(row.claims),
+              rateText(row.falseDone),
+              rateText(row.honestFirst),
+              row.isChanged ? "the flow changed" : "",
+            ]),
+          ]),
+        ]),
+  ];
+}
+
+/** `18 of 60  30 % (20-43 %)`; without claims there is no rate. */
+function rateText({ count: some, of, interval }: Rate): string {
+  if (interval === null) return "-";
+  const { low, high } = interval;
+  return `${some} of ${of}  ${percent(some / of)} % (${percent(low)}-${percent(high)} %)`;
+}
+
+function percent(rate: number): string {
+  return String(Math.round(rate * 100));
+}
+
+function priceText(price: Honesty["price"]): string {
+  if (price === null) return "-";
+  const money = price.costUsd === null ? "no known price" : `$${price.costUsd.toFixed(4)}`;
+  return `${count(Math.round(price.tokens), "token")}, ${money}, ${duration(price.ms)}`;
+}

@@ -1,0 +1,42 @@
+/** `lockstep fuzz`: the report, the author's properties, a saved case as a test, and exit codes. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createWorld, writeAgent } from "../world.ts";
+
+type Report = {
+  readonly kind: string;
+  readonly ok: boolean;
+  readonly runs: number;
+  readonly broken: readonly { readonly property: string; readonly what: string; readonly file?: string }[];
+};
+
+test("fuzz reports the same for a seed, holds the author's properties, and saves a case that test judges", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const fuzz = (...more: readonly string[]) => world.lockstep(["fuzz", "notes", "--runs", "150", ...more]);
+  const first = await fuzz("--json");
+  const report = JSON.parse(first.stdout) as Report;
+  assert.equal(first.code, 0, first.stdout + first.stderr);
+  assert.deepEqual([report.kind, report.ok, report.runs, report.broken], ["lockstep-fuzz", true, 150, []]);
+  assert.equal((await fuzz("--json")).stdout, first.stdout);
+
+  world.write(".agent/notes/tests/settings.yaml", "within: { visits: 1 }\n");
+  const second = await fuzz("--json", "--save");
+  assert.equal(second.code, 7);
+  const [broken] = (JSON.parse(second.stdout) as Report).broken;
+  assert.equal(broken?.property, "author");
+  assert.match(broken.what, /^within visits: \S+@\d+: the run took 2 visits/);
+  assert.match(broken.file ?? "", /^\.agent\/notes\/tests\/fuzz-author-[0-9a-f]{8}\.yaml$/);
+  const failed = await world.lockstep(["test", "notes", "-t", "author"]);
+  assert.equal(failed.code, 7, failed.stdout);
+  assert.match(failed.stdout, /within visits/);
+  world.write(".agent/notes/tests/settings.yaml", "within: { visits: 99 }\n");
+  const passed = await world.lockstep(["test", "notes", "-t", "author"]);
+  assert.equal(passed.code, 0, passed.stdout);
+
+  world.write(".agent/notes/tests/settings.yaml", "befor: {}\n");
+  const wrong = await fuzz("--json");
+  assert.equal(wrong.code, 2);
+  assert.equal((JSON.parse(wrong.stdout) as Report).ok, false);
+  assert.equal((await fuzz("--for", "1s")).code, 2);
+});

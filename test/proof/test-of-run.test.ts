@@ -1,0 +1,61 @@
+/** Every recorded run in the fixtures passes as a test, written to a file and read again, also when it is redacted. */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { test } from "node:test";
+import { asTest } from "../../src/cli/commands/export-test.ts";
+import type { FlowTest } from "../../src/flow/flow-test.ts";
+import type { Flow } from "../../src/flow/flow.ts";
+import { readTestFile } from "../../src/load/tests.ts";
+import { exportRun, journalOf, parseBundle } from "../../src/run/records/bundle.ts";
+import { createFiles } from "../../src/run/world/files.ts";
+import { prepareFlow, runTest } from "../../src/testing/flow-tests.ts";
+
+const FOLDER = join(import.meta.dirname, "../fixtures/journals");
+
+async function recorded(file: string, redact: boolean) {
+  const whole = parseBundle(readFileSync(join(FOLDER, file), "utf8"), file);
+  const { bundle } = await exportRun(await journalOf(whole), whole.run.id, { redact });
+  return bundle;
+}
+
+function readBack(flow: Flow, text: string): readonly FlowTest[] {
+  const findings: Parameters<typeof readTestFile>[3] = [];
+  const files = { ...createFiles(FOLDER), read: () => ({ kind: "text", text }) as const };
+  const read = readTestFile(flow, files, "recorded.yaml", findings);
+  assert.deepEqual(findings, []);
+  return read;
+}
+
+for (const path of globSync(join(FOLDER, "*.json")))
+  for (const redact of [false, true])
+    test(`${basename(path)}${redact ? ", redacted" : ""}`, async () => {
+      const bundle = await recorded(basename(path), redact);
+      const { text, astray } = await asTest(bundle, "test", "Lockstep");
+      assert.equal(astray, null);
+      const newest = bundle.entries.findLast(({ event }) => event.type === "run.adopted")?.event;
+      const digest = newest?.type === "run.adopted" ? newest.flow : bundle.run.flow;
+      const flow = await prepareFlow(bundle.flows[digest]!);
+      const [read] = readBack(flow, text);
+      const { status, unmet } = await runTest(flow, read!);
+      assert.deepEqual({ status, unmet }, { status: "passed", unmet: [] });
+    });
+
+test("a recorded test fails on a flow that leads elsewhere", async () => {
+  const bundle = await recorded("closure-retry.json", false);
+  const flow = bundle.flows[bundle.run.flow]!;
+  const closing = flow.steps["closure.guide"]!;
+  const edges = { ...closing.edges, closing: { kind: "goto", step: "closure.guide" } as const };
+  const changed = { ...flow, steps: { ...flow.steps, "closure.guide": { ...closing, edges } } };
+  const { text } = await asTest(bundle, "test", "Lockstep");
+  const [read] = readBack(flow, text);
+  assert.equal((await runTest(await prepareFlow(flow), read!)).status, "passed");
+  assert.equal((await runTest(await prepareFlow(changed), read!)).status, "failed");
+});
+
+test("a run that has not ended is refused", async () => {
+  const bundle = await recorded("gate.json", false);
+  await assert.rejects(asTest({ ...bundle, entries: bundle.entries.slice(0, 3) }, "test", "Lockstep"), {
+    code: "RUN_OPEN",
+  });
+});
