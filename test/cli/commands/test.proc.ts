@@ -193,7 +193,7 @@ test("--watch runs again when a prompt or a test changes, and prints nothing whi
 test("Ctrl-C ends with 130 and a document of what was run", async () => {
   using world = await tested();
   const one = `  - { name: again, script: [initial.note next, { step: continuation.note, label: repeat, times: 5 }], until: closure.note }\n`;
-  world.write(".agent/hello/tests/more.yaml", `params: { topic: tides }\ntests:\n${one.repeat(3000)}`);
+  world.write(".agent/hello/tests/more.yaml", `params: { topic: tides }\ntests:\n${one.repeat(300)}`);
   const child = world.begin(["test", "--cut", "--json"]);
   let stdout = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
