@@ -157,11 +157,11 @@ test("the packed tarball holds what is needed, and works where it is installed",
   });
 
   await t.test("the library can be imported, and its types are there", () => {
-    const code = `import { run, check } from "lockstep"; import { play } from "lockstep/testing";
-      const result = await check("hello"); console.log(typeof run, typeof play, result.ok);`;
+    const code = `import { run, check } from "lockstep"; import { flowTests, play } from "lockstep/testing";
+      const result = await check("hello"); console.log(typeof run, typeof play, typeof flowTests, result.ok);`;
     assert.equal(
       call(process.execPath, ["--input-type=module", "-e", code], home).trim(),
-      "function function true",
+      "function function function true",
     );
   });
 });

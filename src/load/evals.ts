@@ -100,12 +100,7 @@ function taskOf(reading: Reading, source: EvalFileSource, task: TaskSource, poin
   taken.add(name);
   for (const parameter of task.params.keys())
     if (!isTestParameter(flow, parameter)) unknownTestParameter(reading, pointer, parameter);
-  const project = testGround(
-    reading,
-    task.project ?? source.project,
-    task.git ?? source.git,
-    `${pointer}/project`,
-  );
+  const project = testGround(reading, task.project ?? source.project, task.git ?? source.git);
   if (project.kind === "project") requireFolder(reading, project.folder, `${pointer}/project`);
   return {
     name,

@@ -48,6 +48,13 @@ export function readTests(flow: Flow, files: FileTree): TestsRead {
   return { tests, problems: findings.map((finding) => toProblem(finding, null)) };
 }
 
+/** The tests of one file. */
+export function testsIn(flow: Flow, files: FileTree, file: string): TestsRead {
+  const findings: Finding[] = [];
+  const tests = readTestFile(flow, files, file, findings);
+  return { tests, problems: findings.map((finding) => toProblem(finding, null)) };
+}
+
 /** What reads one file. */
 type Reading = {
   readonly flow: Flow;
@@ -157,6 +164,15 @@ function testOf(reading: Reading, file: TestFileSource, source: TestSource, poin
     if (!isParameter(flow, name)) unknownParameter(reading, pointer, name);
   const { until } = source;
   if (until !== undefined) stepNamed(reading, until, `${pointer}/until`);
+  const ground = groundOf(reading, source.project ?? file.project, source.git ?? file.git);
+  if (ground.kind === "project" && reading.files.list(ground.folder) === null)
+    report(
+      reading,
+      "TEST-FIXTURE",
+      source.project === undefined ? "/project" : `${pointer}/project`,
+      `The folder ${ground.folder} does not exist.`,
+      "Name a folder of the project, relative to the test file.",
+    );
   return {
     name: source.name ?? "a test",
     file: document.file,
@@ -166,12 +182,7 @@ function testOf(reading: Reading, file: TestFileSource, source: TestSource, poin
     script: scriptOf(reading, source, pointer),
     ...(until !== undefined && { until }),
     around: aroundOf(reading, file, source, pointer),
-    ground: groundOf(
-      reading,
-      source.project ?? file.project,
-      source.git ?? file.git,
-      source.project === undefined ? "/project" : `${pointer}/project`,
-    ),
+    ground,
     expect: expectedOf(reading, source, pointer),
     only: source.only,
     ...(source.skip !== undefined && { skip: source.skip }),
@@ -508,21 +519,12 @@ function besides(file: string, path: string): string {
 }
 
 function groundOf(
-  reading: Reading,
+  { document }: Pick<Reading, "document">,
   project: string | undefined,
   git: Json | undefined,
-  pointer: string,
 ): TestGround {
   if (project === undefined) return { kind: "memory" };
-  const folder = besides(reading.document.file, project);
-  if (reading.files.list(folder) === null)
-    report(
-      reading,
-      "TEST-FIXTURE",
-      pointer,
-      `The folder ${project} does not exist in the project.`,
-      "Name a folder relative to the test file.",
-    );
+  const folder = besides(document.file, project);
   if (git === undefined || git === false || git === null) return { kind: "project", folder, git: false };
   const { commits, branch, dirty } = isObject(git) ? git : {};
   return {

@@ -3,10 +3,8 @@ import type { FileTree } from "../flow/files.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
-import { toProblem } from "../load/codes.ts";
-import type { Finding } from "../load/rules/rule.ts";
 import { readTestSettings } from "../load/test-settings.ts";
-import { readTestFile, readTests } from "../load/tests.ts";
+import { readTests, testsIn } from "../load/tests.ts";
 import { hitsIn } from "../proof/cover.ts";
 import { coverageOf, type Coverage } from "../proof/coverage.ts";
 import type { Unmet } from "../proof/expect.ts";
@@ -125,21 +123,22 @@ function failureText(test: FlowTest, unmet: readonly Unmet[]): string {
 /** Read as a test file is, so that both mean the same. */
 function readScenario(flow: Parameters<typeof readTests>[0], files: FileTree, written: JsonObject): FlowTest {
   const file = `.agent/${flow.agent}/tests/scenario.json`;
-  const findings: Finding[] = [];
   const text = JSON.stringify({ tests: [{ name: "scenario", ...written }] });
   const over: FileTree = {
     list: files.list,
     read: (path) => (path === file ? { kind: "text", text } : files.read(path)),
   };
-  const [test] = readTestFile(flow, over, file, findings);
-  requireValid(findings.map((finding) => toProblem(finding, null)));
-  return { ...test!, ground: { kind: "memory" } };
+  const { tests, problems } = testsIn(flow, over, file);
+  // A misspelled key would silently test nothing.
+  if (problems.length > 0) throw new Error(problemText(problems));
+  return { ...tests[0]!, ground: { kind: "memory" } };
 }
 
 function requireValid(problems: readonly Problem[]): void {
-  if (!hasErrors(problems)) return;
-  const errors = problems.filter(({ severity }) => severity === "error");
-  throw new Error(
-    errors.map(({ file, line, message, fix }) => `${file}:${line}: ${message} ${fix}`).join("\n"),
-  );
+  if (hasErrors(problems))
+    throw new Error(problemText(problems.filter(({ severity }) => severity === "error")));
+}
+
+function problemText(problems: readonly Problem[]): string {
+  return problems.map(({ file, line, message, fix }) => `${file}:${line}: ${message} ${fix}`).join("\n");
 }

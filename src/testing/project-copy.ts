@@ -34,7 +34,7 @@ export type ProjectCopy = Disposable & {
 type Fixture = Extract<TestGround, { kind: "project" }>;
 
 /** With the `.agent` of the project that is tested; one in the folder itself is left out. */
-export async function copyProject(
+export async function copyForTest(
   root: string,
   { folder: fixture, git: wanted }: Fixture,
   env: NodeJS.ProcessEnv,

@@ -18,7 +18,7 @@ import { githubAfter, githubOf } from "./github/in-tests.ts";
 import type { GithubStandIn } from "./github/stand-in.ts";
 import type { Grounds } from "./flow-tests.ts";
 import { heardIn, type Ran } from "./ground.ts";
-import { copyProject, removeLeftCopies, type ProjectCopy } from "./project-copy.ts";
+import { copyForTest, removeLeftCopies, type ProjectCopy } from "./project-copy.ts";
 import { projectClock } from "./test-clock.ts";
 
 export type ProjectOptions = Pick<
@@ -46,7 +46,7 @@ export async function openProjectGround(
     if (held === undefined || test.ground.kind !== "project")
       throw new RunnerError("USAGE", `The test "${test.name}" was not announced.`);
     try {
-      using copy = await copyProject(project.root, test.ground, options.env ?? process.env);
+      using copy = await copyForTest(project.root, test.ground, options.env ?? process.env);
       return await runOn(copy, prepared, test, held, options.signal);
     } catch (error) {
       if (!(error instanceof RunnerError)) throw error;

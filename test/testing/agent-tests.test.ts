@@ -1,0 +1,55 @@
+/** The tests of an agent in another runner, and scenarios, coverage and fuzzing as functions. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { agentTests, flowTests } from "../../src/testing/index.ts";
+
+const cwd = fileURLToPath(new URL("../../examples/09-tested-agent", import.meta.url));
+const options = { cwd, memory: true, isCi: true };
+
+test("every test of the files is declared by its name, and passes", async () => {
+  const declared: (readonly [name: string, run: () => Promise<void>])[] = [];
+  await flowTests("notes", { ...options, test: (name, run) => declared.push([name, run]) });
+  assert.ok(declared.some(([name]) => name === "notes › is sent back while the title is missing"));
+  assert.ok(declared.every(([name]) => !name.includes("is written with its title")));
+  for (const [, run] of declared) await run();
+});
+
+test("a scenario is read as a test file is", async () => {
+  const { scenario } = await agentTests("notes", options);
+  const script = ["initial.note handoff", "closure.note closing"];
+  assert.equal((await scenario({ script })).status, "passed");
+  const { unmet } = await scenario({ script, checks: { titled: "fail" }, expect: { outcome: "completed" } });
+  assert.deepEqual(
+    unmet.map(({ key }) => key),
+    ["outcome", "script"],
+  );
+  await assert.rejects(async () => scenario({ script: ["initial.note hand"] }), /cannot say "hand".*handoff/);
+  await assert.rejects(async () => scenario({ scripts: [] }), /scripts/);
+});
+
+test("a failed test throws what was expected, what came, and where", async () => {
+  const { tests, run } = await agentTests("notes", options);
+  const one = tests.find(({ name }) => name.startsWith("is complete"))!;
+  const wrong = { ...one, expect: { lines: { outcome: 8 }, values: { outcome: "failed" } } };
+  const { status, unmet } = await run(wrong);
+  assert.equal(status, "failed");
+  assert.deepEqual(unmet, [{ key: "outcome", line: 8, at: "", expected: "failed", got: "completed" }]);
+});
+
+test("coverage and fuzzing are functions", async () => {
+  const { tests, run, coverage, fuzz } = await agentTests("notes", options);
+  const results = [];
+  for (const one of tests) results.push(await run(one));
+  const { transitions } = coverage(results).totals;
+  assert.equal(transitions.covered, transitions.of);
+  const some = coverage(results.slice(0, 1)).totals.transitions;
+  assert.ok(some.covered < some.of);
+  const { runs, broken } = await fuzz({ runs: 50, seed: 1 });
+  assert.equal(runs, 50);
+  assert.deepEqual(broken, []);
+});
+
+test("an agent that is not valid, and one that does not exist, throw with the reason", async () => {
+  await assert.rejects(async () => agentTests("nobody", options), /nobody/);
+});
