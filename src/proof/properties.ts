@@ -53,10 +53,10 @@ export type FuzzedRun = {
 };
 
 /** Properties that a run shows by itself; `resume` and `unmoved` need a second run. */
-export type Shown = Exclude<Property, "resume" | "unmoved">;
+export type ShownProperty = Exclude<Property, "resume" | "unmoved">;
 
 const BROKEN: {
-  readonly [property in Shown]: (flow: Prepared, run: FuzzedRun) => Omit<Broken, "property"> | null;
+  readonly [property in ShownProperty]: (flow: Prepared, run: FuzzedRun) => Omit<Broken, "property"> | null;
 } = {
   ends: neverEnds,
   graph: offGraph,
@@ -69,9 +69,9 @@ const BROKEN: {
   calm: notCalm,
 };
 
-export const SHOWN = Object.keys(BROKEN) as readonly Shown[];
+export const SHOWN = Object.keys(BROKEN) as readonly ShownProperty[];
 
-export function isBroken(flow: Prepared, run: FuzzedRun, property: Shown): Broken | null {
+export function isBroken(flow: Prepared, run: FuzzedRun, property: ShownProperty): Broken | null {
   const found = BROKEN[property](flow, run);
   return found === null ? null : { property, ...found };
 }
