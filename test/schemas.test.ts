@@ -13,7 +13,7 @@ const root = new URL("../", import.meta.url).pathname;
 const read = (file: string) => readFileSync(root + file, "utf8");
 const ajv = new Ajv({ strict: true, allowUnionTypes: true });
 const schemas = Object.fromEntries(
-  ["agent", "config", "steps_registry", "script", "stage", "machine"].map((name) => {
+  ["agent", "config", "steps_registry", "script", "stage", "machine", "tests"].map((name) => {
     const schema = JSON.parse(read(`schemas/${name}.schema.json`)) as object;
     return [name, ajv.compile(schema)];
   }),
@@ -42,6 +42,8 @@ test("what init writes fits the schemas, and points at them", () => {
     fits(name, value);
   }
   fits("script", parse(files["script.yaml"]!));
+  fits("tests", parse(files["tests/first.yaml"]!));
+  fits("tests", parse(initFiles("notes", null, "stages")["tests/first.yaml"]!));
 });
 
 test("a stage file and a machine fit the schemas", () => {

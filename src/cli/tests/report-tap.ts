@@ -1,4 +1,4 @@
-/** The results of tests in the Test Anything Protocol, version 14. */
+/** The results of tests in the Test Anything Protocol, version 13. */
 import { jsonLine } from "../text/text.ts";
 import { escapedInLine } from "../../flow/text/harmless.ts";
 import { failureLines, type Tested, type TestReport } from "./tested.ts";
@@ -6,7 +6,7 @@ import { failureLines, type Tested, type TestReport } from "./tested.ts";
 export function tapReport(report: TestReport): string {
   const { tested, stopped, remarks } = report;
   return [
-    "TAP version 14",
+    "TAP version 13",
     `1..${tested.length}`,
     ...remarks.map((remark) => `# ${escapedInLine(remark, 2000)}`),
     ...tested.flatMap((one, at) => testLines(one, at + 1)),

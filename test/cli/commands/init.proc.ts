@@ -23,14 +23,14 @@ test("the schemas that are named exist, wherever the package is", async () => {
   // Where the package is, if anywhere; and the project.
   for (const [place, project, count] of [
     [null, "p", 0],
-    ["p", "p", 3],
-    [".", "workspace/p", 3],
+    ["p", "p", 4],
+    [".", "workspace/p", 4],
   ] as const)
     for (const flags of [[], ["--stages"]]) {
       using world = createWorld();
       mkdirSync(join(world.root, project), { recursive: true });
       if (place !== null)
-        for (const name of ["agent", "steps_registry", "machine", "script"]) {
+        for (const name of ["agent", "steps_registry", "machine", "script", "tests"]) {
           const file = join(world.root, place, `node_modules/lockstep/schemas/${name}.schema.json`);
           mkdirSync(dirname(file), { recursive: true });
           writeFileSync(file, "{}");
@@ -38,7 +38,7 @@ test("the schemas that are named exist, wherever the package is", async () => {
       const made = await world.lockstep(["init", "notes", "--cwd", project, ...flags]);
       assert.equal(made.code, 0, made.stderr);
       const named = schemasIn(join(world.root, project, ".agent"));
-      assert.equal(named.length, flags.length === 0 ? count : Math.min(count, 2), `${place} ${flags.join()}`);
+      assert.equal(named.length, flags.length === 0 ? count : Math.min(count, 3), `${place} ${flags.join()}`);
       for (const file of named) assert.ok(existsSync(file), file);
       assert.equal((await world.lockstep(["check", "notes", "--cwd", project, "--strict"])).code, 0);
     }
