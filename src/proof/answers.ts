@@ -22,6 +22,18 @@ export type Drafted =
 
 /** The smallest answer with this label and these values. */
 export function draftAnswer(step: Step, label: Label, given: readonly GivenValue[] = []): Drafted {
+  if (given.length > 0) return draftWith(step, label, given);
+  const known = plainDrafts.get(step) ?? new Map<Label, Drafted>();
+  plainDrafts.set(step, known);
+  const made = known.get(label) ?? draftWith(step, label, given);
+  known.set(label, made);
+  return made;
+}
+
+/** Tests ask for the same few answers again and again. */
+const plainDrafts = new WeakMap<Step, Map<Label, Drafted>>();
+
+function draftWith(step: Step, label: Label, given: readonly GivenValue[]): Drafted {
   const { decide } = step;
   // A label that is always accepted is held against no schema.
   if (decide.by === "field" && decide.always.includes(label)) {

@@ -16,8 +16,10 @@ import type { Element } from "./elements.ts";
 export type Course = readonly Happening[];
 
 export type Searched = {
-  /** For each element that was shown, the way that shows it first. */
+  /** For each element that was shown, the way that shows it first, and that may go on. */
   readonly ways: ReadonlyMap<string, Course>;
+  /** The same way to an end, a completed one where there is one. */
+  readonly finish: (way: Course) => Course;
   /** States that were told apart. */
   readonly states: number;
   /** The search ended because there was nothing left to try, so that what was not found cannot happen. */
@@ -57,8 +59,8 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
       let times = 1;
       let next = stateKey(flow, moment.after);
       const seen = [...shownIn(moment)];
-      // The same again and again, until a count makes a difference.
-      if (next === key)
+      // The same again and again, until a count makes a difference. Visits alone make one where the run ends by them.
+      if (next === key && (flow.stop.kind !== "end" || moment.after.iterations === state.iterations))
         for (; times < MOST_PUMPED && next === key; times++) {
           const again = taken(flow, last.after, choice);
           if (again === null) break;
@@ -88,16 +90,11 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
   const isWhole = nodes.length < most;
   const graph: Graph = { flow, nodes, edges };
   for (const element of wanted) {
-    if (ways.has(element.id)) continue;
+    if (ways.has(element.id) || !isCounted(flow, element)) continue;
     const way = byCounting(graph, element);
     if (way !== null) ways.set(element.id, way);
   }
-  const finish = finisher(graph, known);
-  return {
-    ways: new Map([...ways].map(([id, way]) => [id, finish(way)])),
-    states: nodes.length,
-    isWhole,
-  };
+  return { ways, finish: finisher(graph, known), states: nodes.length, isWhole };
 
   /** The way goes on to a completed end where there is one, by the shortest way that was found. */
   function finisher({ nodes: all }: Graph, index: ReadonlyMap<string, number>): (way: Course) => Course {
@@ -217,7 +214,9 @@ export function stateKey(flow: Prepared, state: State): string {
     state.fork === null
       ? ""
       : `${state.fork.steps.join(",")}>${state.fork.join}:${state.fork.done.join(",")}:${state.fork.failed?.step}`;
-  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}`;
+  // In its first visit a run may be forgiven what it is not later.
+  const first = state.iterations === 1 ? "first" : "";
+  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}|${first}`;
 }
 
 function laneKey(flow: Prepared, state: State, lane: Lane): string {
@@ -260,17 +259,26 @@ function distancesToEnd({ nodes, edges }: Graph): ReadonlyMap<number, number> {
   return distances;
 }
 
+/** Whether a circle can lead to the element: it is about a count, and the count is within reach. */
+function isCounted({ limits }: Prepared, { id, kind }: Element): boolean {
+  if (id.endsWith(" reaches its visits")) return limits.visits < MOST_ROUND;
+  return kind === "limits" || kind === "branches" || kind === "transitions";
+}
+
 /** A circle is gone round until the count that the element is about is reached. */
 function byCounting(graph: Graph, element: Element): Course | null {
   const { flow, nodes, edges } = graph;
   const isAbout = (from: State, to: State) => countOf(element, to) > countOf(element, from);
+  // A turn is counted within one visit: what leads to the same question again is a call or two.
+  const longest = element.id.endsWith(" reaches its turns") ? 3 : LONGEST_CIRCLE;
   let tries = MOST_CIRCLES;
   for (const [at, out] of edges.entries()) {
     const { state } = nodes[at]!;
+    if (element.step !== null && !state.lanes.some((lane) => lane.step === element.step)) continue;
     for (const edge of out ?? []) {
       const moment = taken(flow, state, edge.choice);
       if (moment === null || !isAbout(state, moment.after)) continue;
-      const back = pathBetween(graph, edge.to, at);
+      const back = pathBetween(graph, edge.to, at, longest);
       if (back === null) continue;
       const way = goRound(flow, state, [edge.choice, ...back], element.id);
       if (way !== null) return [...wayTo(nodes, at), ...way];
@@ -280,7 +288,8 @@ function byCounting(graph: Graph, element: Element): Course | null {
   return null;
 }
 
-const MOST_CIRCLES = 200;
+const MOST_CIRCLES = 40;
+const LONGEST_CIRCLE = 60;
 
 /** The count that leads to the element. */
 function countOf({ id, step }: Element, state: State): number {
@@ -308,11 +317,11 @@ function goRound(flow: Prepared, from: State, circle: Course, id: string): Cours
 
 const MOST_ROUND = 4000;
 
-function pathBetween({ edges }: Graph, from: number, to: number): Course | null {
+function pathBetween({ edges }: Graph, from: number, to: number, longest: number): Course | null {
   if (from === to) return [];
   const came = new Map<number, { readonly from: number; readonly edge: Edge }>();
   let wave = [from];
-  while (wave.length > 0 && came.size < 20_000) {
+  for (let length = 1; length <= longest && wave.length > 0 && came.size < 20_000; length++) {
     const next: number[] = [];
     for (const at of wave)
       for (const edge of edges[at] ?? []) {

@@ -31,12 +31,14 @@ export function suiteOf(
 ): Drafts {
   const missing = [...wanted].filter((id) => !found.ways.has(id));
   const open = new Set([...wanted].filter((id) => found.ways.has(id)));
-  const ways = [...new Set([...found.ways].flatMap(([id, way]) => (open.has(id) ? [way] : [])))];
+  const ways = [...found.ways].filter(([id]) => open.has(id)).toSorted(([, a], [, b]) => b.length - a.length);
   const tests: FlowTest[] = [];
-  for (const way of ways.toSorted((a, b) => b.length - a.length)) {
+  for (const [id, begun] of ways) {
+    if (!open.has(id)) continue;
+    const way = found.finish(begun);
     const moments = walk(flow, args, way);
     if (moments === null) continue;
-    const covers = [...hitsIn(moments).keys()].filter((id) => open.delete(id));
+    const covers = [...hitsIn(moments).keys()].filter((other) => open.delete(other));
     if (covers.length > 0) tests.push(testOfWay(flow, args, way, moments, covers));
   }
   return { tests: tests.toReversed(), missing };

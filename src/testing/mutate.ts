@@ -127,9 +127,10 @@ function testFinder(flow: Prepared) {
   let known: readonly Course[] | null = null;
   /** Ways to every element: counts and limits are reached by them. */
   const longWays = (): readonly Course[] => {
-    known ??= [...search(flow, { args, wanted: elementsOf(flow) }).ways.values()].toSorted(
-      (a, b) => a.length - b.length,
-    );
+    if (known === null) {
+      const { ways, finish } = search(flow, { args, wanted: elementsOf(flow) });
+      known = [...ways.values()].map(finish).toSorted((a, b) => a.length - b.length);
+    }
     return known;
   };
   return async (
