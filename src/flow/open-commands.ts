@@ -1,8 +1,8 @@
-/** Entries of a list of commands that are as good as any command, and how. */
+/** Entries of a list of allowed commands through which any command can be run, and how. */
 
 export type OpenEntry = Openness & { readonly index: number; readonly tool: string };
 
-/** The entries of a list that are as good as any command; `any`: it is not a list, any command is allowed. */
+/** The entries through which any command can be run; `any`: the list does not limit commands at all. */
 export function openEntries(tools: readonly string[]): readonly OpenEntry[] | "any" {
   const limits = tools.map(limitOf);
   if (limits.includes("*") || tools.some((tool) => tool === "*" || tool === "Bash")) return "any";

@@ -8,6 +8,7 @@ import { sameJson, type Json } from "../flow/json.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { decidedEnd } from "../engine/decide/due.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
+import { errorText } from "../flow/text/harmless.ts";
 
 export type Replayed = {
   /** Entries that were looked at: all, unless there is a difference. */
@@ -55,7 +56,7 @@ export function createReplay(flowAt: (entry: Entry) => Prepared): Replaying {
         if (difference !== null) return false;
         next = stateAfter(flowAt(entry), state, event);
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = errorText(error);
         difference = divergence(entry, "entry", place(event), why);
         return false;
       }

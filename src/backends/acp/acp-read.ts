@@ -2,7 +2,7 @@
 import type { ToolSpec } from "../../engine/ports.ts";
 import type { Fault } from "../../flow/event.ts";
 import { figure } from "../../flow/figure.ts";
-import { shown } from "../../flow/text/harmless.ts";
+import { errorText, shown } from "../../flow/text/harmless.ts";
 import { isObject, own, parseJsonObject, type Json, type JsonObject } from "../../flow/json.ts";
 import { isServerName, MCP_PREFIX, serverNamed, toolNameOf } from "../../flow/mcp.ts";
 import { commandIn } from "./acp-command.ts";
@@ -339,7 +339,7 @@ export function modelIn(session: JsonObject): string {
 /** `printed`: what the agent wrote to stderr. No line of what it says can be taken for one of ours. */
 export function toAcpFault(error: unknown, printed = ""): Fault {
   const code: unknown = typeof error === "object" && error !== null && "code" in error ? error.code : null;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   const data = typeof error === "object" && error !== null && "data" in error ? (error.data as Json) : null;
   const details = textIn(data) || textIn(memberAt(data, "details")) || textIn(memberAt(data, "message"));
   const whole = details === "" || message.includes(details) ? message : `${message}: ${details}`;

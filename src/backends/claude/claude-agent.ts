@@ -28,6 +28,7 @@ import { toDraft07 } from "../draft-07.ts";
 import { passOn, type Environment } from "../environment.ts";
 import { toolOptions } from "./claude-tools.ts";
 import { loadPeer } from "../peer.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type ClaudeAgentOptions = {
   /** The user's environment; what is passed on of it is chosen here. */
@@ -147,7 +148,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
         if (asksToWait(heard)) abort();
       }
     } catch (error) {
-      thrown = error instanceof Error ? error.message : String(error);
+      thrown = errorText(error);
     } finally {
       // A command that is still running when the program is gone is ended too.
       stop.abort();

@@ -7,6 +7,7 @@ import { isObject, type JsonObject } from "../../flow/json.ts";
 import { ANSWER_TOOL } from "./claude-read.ts";
 import { ourName } from "./claude-tools.ts";
 import { textIn } from "../untyped.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 /** The calls of each response, known when it has been streamed to its end. */
 export type Batches = {
@@ -112,7 +113,7 @@ export function createHook(
     try {
       return await decide(input);
     } catch (error) {
-      return deny(`The gate failed: ${error instanceof Error ? error.message : String(error)}`);
+      return deny(`The gate failed: ${errorText(error)}`);
     }
   };
 }

@@ -4,6 +4,7 @@ import type { CallResult } from "../../flow/event.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { toDraft07 } from "../draft-07.ts";
 import { textIn } from "../untyped.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type Served = {
   readonly server: string;
@@ -50,7 +51,7 @@ function toListed({ name, description, input }: ToolSpec): JsonObject {
 }
 
 function toFailure(error: unknown): Pick<CallResult, "ok" | "content"> {
-  return { ok: false, content: error instanceof Error ? error.message : String(error) };
+  return { ok: false, content: errorText(error) };
 }
 
 function said(ok: boolean, text: string): JsonObject {

@@ -4,6 +4,7 @@ import { RunnerError } from "../../engine/ports.ts";
 import type { FaultKind } from "../../flow/event.ts";
 import type { StepId } from "../../flow/flow.ts";
 import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type ScriptReply = {
   readonly step?: StepId;
@@ -69,7 +70,7 @@ async function parseText(text: string, file: string): Promise<Json> {
     });
     return document.toJS({ maxAliasCount: 100 }) as Json;
   } catch (error) {
-    throw invalid(file, error instanceof Error ? error.message : String(error));
+    throw invalid(file, errorText(error));
   }
 }
 

@@ -147,8 +147,6 @@ function requireIssue(call: CallOf<"run">, flow: Flow): void {
     throw new UsageError(`--${flag} and ${parameter.flag} cannot be given together.`);
   if (call.flags.issues !== undefined && call.flags.label !== undefined)
     throw new UsageError("--issues and --label cannot be given together.");
-  if (flag === "issues" && call.flags.limit !== undefined)
-    throw new UsageError("--limit only works with --label.");
 }
 
 /** `left`: open issues with the label that this batch leaves out. */

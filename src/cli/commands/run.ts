@@ -40,6 +40,7 @@ export async function runAgent(first: CallOf<"run">): Promise<number> {
     return 0;
   }
   if (call.flags.validate) return (await import("./check.ts")).tellFindings(call, [loaded], name);
+  refuseUnused(call);
   if (isBatch(call, loaded)) return await (await import("./batch.ts")).runIssues(call, loaded);
   return await conduct(call, async (options) => {
     const flow = hasErrors(loaded.problems) ? null : loaded.flow;
@@ -67,6 +68,14 @@ function tellWrapped({ screen }: CallOf<"run">, text: string): void {
 
 function isMissing({ problems }: Loaded): boolean {
   return problems.some(({ code }) => code === "AC-SERVICE-001");
+}
+
+/** Flags about many runs mean nothing for one. */
+function refuseUnused({ flags }: CallOf<"run">): void {
+  const { issues, label, limit, concurrency } = flags;
+  if (limit !== undefined && label === undefined) throw new UsageError("--limit only works with --label.");
+  if (concurrency !== undefined && (issues ?? label) === undefined)
+    throw new UsageError("--concurrency only works with --issues or --label.");
 }
 
 /** An agent that cannot run is reported once, however many runs were wanted. */

@@ -17,6 +17,7 @@ import { copyIn, dropIndex, holdIndex, isLocked, isLockedBy, lockedWhy, putIndex
 import { putFile } from "./put-file.ts";
 import { removeRefLocks } from "./ref-locks.ts";
 import { namedPaths, quoted } from "./words.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 /** What is under way. */
 type Note = {
@@ -60,7 +61,7 @@ export async function bringUpToDate(
     if ((await tipOf(git, place, "HEAD")) === to) return { ok: true };
     return refused(`git refuses to bring ${place} up to date: ${answer.why}`);
   } catch (error) {
-    return refused(`${place} cannot be brought up to date: ${reasonOf(error)}`);
+    return refused(`${place} cannot be brought up to date: ${errorText(error)}`);
   }
 }
 
@@ -123,7 +124,7 @@ export async function recoverCheckout(
     const why = await settle(git, common, note);
     return why === null ? { kind: "recovered", place, run } : { kind: "stuck", why };
   } catch (error) {
-    return { kind: "stuck", why: `${place} cannot be set back: ${reasonOf(error)}` };
+    return { kind: "stuck", why: `${place} cannot be set back: ${errorText(error)}` };
   }
 }
 
@@ -330,8 +331,4 @@ const COMMIT = /^[\da-f]{40,64}$/;
 
 function refused(why: string): Moved {
   return { ok: false, why };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -15,6 +15,7 @@ import { findGitPlace } from "./git-place.ts";
 import { CHECKOUT_MS, type Git } from "./git.ts";
 import { changesOf, tipOf, type GitChange } from "./git-queries.ts";
 import { namedPaths, quoted } from "./words.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 /** A folder that an index records as a repository of its own. */
 export type Link = { readonly path: string; readonly commit: string };
@@ -118,7 +119,7 @@ async function fillOne(git: Git, one: Submodule, branch: string, commit: string)
     });
     return out.ok ? null : empty(out.why);
   } catch (error) {
-    return empty(error instanceof Error ? error.message : String(error));
+    return empty(errorText(error));
   }
 }
 
@@ -224,7 +225,7 @@ export async function bringHome(
     const made = await git(from, ["update-ref", `refs/heads/${name}`, commit, ""], { whole: true });
     return made.ok ? { branch: name } : { why: made.why };
   } catch (error) {
-    return { why: error instanceof Error ? error.message : String(error) };
+    return { why: errorText(error) };
   } finally {
     if (folder !== null) rmSync(folder, { recursive: true, force: true });
   }

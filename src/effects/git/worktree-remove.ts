@@ -19,6 +19,7 @@ import {
   ownerOf,
   worktreeRecords,
 } from "./worktree-records.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 /** What is not committed in a worktree. */
 export type Left = {
@@ -70,7 +71,7 @@ export async function removeWorktree(git: Git, worktree: Worktree, how: Worktree
   try {
     await inTurn(home, async () => await discardWorktree(worktree, how.run));
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     const [folder] = awayOf(worktree);
     const rest = existsSync(folder) ? `; remove what is left with: rm -rf ${quoted(folder)}` : "";
     return { ok: false, why: `it cannot be removed: ${reason}${rest}` };

@@ -23,6 +23,7 @@ import {
   ownerOf,
 } from "./worktree-records.ts";
 import { notOwn } from "./worktree-remove.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 /** Makes the worktree. Gives back what a person should hear of; WORKTREE_UNAVAILABLE when git refuses. */
 export async function makeWorktree(git: Git, worktree: Worktree, about: Making): Promise<readonly string[]> {
@@ -140,7 +141,7 @@ function copyInput({ home, path }: Worktree, name: string): string | null {
     cpSync(from, to, { recursive: true, force: false, verbatimSymlinks: true, filter: isCopied });
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 

@@ -9,6 +9,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorText } from "../../flow/text/harmless.ts";
 
 // In this process.
 
@@ -58,6 +59,6 @@ function attempt(file: string): Turn | null {
   } catch (error) {
     db?.close();
     if (error instanceof Error && "errcode" in error && error.errcode === SQLITE_BUSY) return null;
-    return { why: `${file} cannot be locked: ${error instanceof Error ? error.message : String(error)}` };
+    return { why: `${file} cannot be locked: ${errorText(error)}` };
   }
 }

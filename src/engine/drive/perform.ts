@@ -14,6 +14,7 @@ import { outsideOf } from "../decide/stop.ts";
 import { hook, initTrouble, laneOf } from "./lifecycle.ts";
 import { readTurn } from "./read-reply.ts";
 import { sayAll, type Conversation, type Talk } from "./talk.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export function perform(
   flow: Flow,
@@ -126,7 +127,7 @@ async function query(state: State, request: TurnRequest, question: Question): Pr
 
 /** A backend should not throw; one that does all the same stops its run, not the program. */
 function threw(error: unknown): TurnResult {
-  return fault(`The backend threw: ${error instanceof Error ? error.message : String(error)}`);
+  return fault(`The backend threw: ${errorText(error)}`);
 }
 
 function heard(

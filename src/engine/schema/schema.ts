@@ -6,6 +6,7 @@ import { lifecycleOf } from "../../flow/lifecycle.ts";
 import { MOST_STEPS, readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.ts";
 import { isPlain, misfit } from "../../flow/plain-schema.ts";
 import { isAffordable, sizeOf, uncountable } from "./schema-cost.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 /**
  * What is wrong with the value, one line a finding, readable to a model; empty when it fits. What would take too long to
@@ -82,7 +83,7 @@ export function schemaFault(schema: JsonSchema): string | null {
     return null;
   } catch (error) {
     const isTooLarge = error instanceof RangeError;
-    const why = isTooLarge ? "it is too large" : error instanceof Error ? error.message : String(error);
+    const why = isTooLarge ? "it is too large" : errorText(error);
     faults.set(schema, why);
     return why;
   }

@@ -13,6 +13,7 @@ import {
   type Repeated,
   type Scan,
 } from "../../flow/text/places.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type Document = {
   readonly file: string;
@@ -54,7 +55,7 @@ export function readDocument(files: Files, file: string): DocumentRead {
   } catch (error) {
     const { fault } = scanned();
     const place = fault?.place ?? START;
-    const what = fault?.what ?? (error instanceof Error ? error.message : String(error));
+    const what = fault?.what ?? errorText(error);
     return { kind: "broken", document: { file, value: null, place: () => place }, place, what };
   }
 }

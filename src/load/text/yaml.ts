@@ -17,6 +17,7 @@ import { DEFAULTS } from "../agent/defaults.ts";
 import type { Document } from "./document.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { placeIn, placesAt, type Stretch } from "../../flow/text/places.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type YamlRead =
   | { readonly kind: "read"; readonly document: Document }
@@ -88,7 +89,7 @@ function parse(text: string): Parsed {
     collect(document.contents, "", offsets);
     return { kind: "value", value, offsets };
   } catch (error) {
-    return faults({ offset: 0, what: inWords(error instanceof Error ? error.message : String(error)) });
+    return faults({ offset: 0, what: inWords(errorText(error)) });
   }
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Flow } from "../../flow/flow.ts";
 import type { SandboxReport, Surroundings } from "../boundary.ts";
 import type { SandboxGround } from "../world/sandbox.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type Probe = {
   readonly limit: string;
@@ -45,7 +46,7 @@ async function tryOne(attempt: Trial["attempt"], scene: ProbeScene): Promise<Pro
   try {
     return await attempt(scene);
   } catch (error) {
-    return untried(error instanceof Error ? error.message : String(error));
+    return untried(errorText(error));
   }
 }
 

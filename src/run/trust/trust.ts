@@ -9,6 +9,7 @@ import { gutter, visible, visibleInLine } from "../../flow/text/visible.ts";
 import type { DriveOptions } from "../options.ts";
 import { homeFolder } from "../world/project.ts";
 import type { Trusted, TrustStore } from "./trust-store.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type TrustOptions = {
   readonly root: string;
@@ -147,7 +148,7 @@ function record(store: TrustStore | null, entry: Trusted, notify: TrustOptions["
       `Agent "${entry.agent}" is trusted here from now on. To undo this: lockstep trust revoke ${entry.agent}`,
     );
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorText(error);
     notify?.(`Agent "${entry.agent}" is trusted for this run only, because that cannot be recorded: ${why}`);
   }
 }

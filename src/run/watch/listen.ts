@@ -11,6 +11,7 @@ import type { Moment } from "../../story/story.ts";
 import { isInsideProject } from "../world/files.ts";
 import { formatLine, LEVELS } from "../../tell/log-line.ts";
 import { logLines } from "../../tell/log.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type Listener = {
   /** Hears of an entry that was written before this stretch of the run. */
@@ -76,8 +77,7 @@ async function closeAll(ears: readonly Ear[], warnings: string[]): Promise<reado
 function safe(name: string, warnings: string[], open: () => Ear): Ear {
   let ear: Ear | null = null;
   let isDeaf = false;
-  const failed = (error: unknown) =>
-    `${name} could not be written: ${error instanceof Error ? error.message : String(error)}`;
+  const failed = (error: unknown) => `${name} could not be written: ${errorText(error)}`;
   const attempt = (work: (ear: Ear) => void) => {
     if (isDeaf) return;
     try {

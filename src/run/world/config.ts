@@ -18,6 +18,7 @@ import { didYouMean } from "../../flow/text/suggest.ts";
 import { CONFIG, MODEL, PROGRAMS, WIRE } from "./config-shape.ts";
 import { readWritten } from "./files.ts";
 import { configFolder } from "./project.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export type UserConfig = {
   readonly models: { readonly [name: string]: ModelEntry };
@@ -91,7 +92,7 @@ function textOf(file: string, invalid: (what: string) => RunnerError): string {
   try {
     return readWritten(file);
   } catch (error) {
-    throw invalid(error instanceof Error ? error.message : String(error));
+    throw invalid(errorText(error));
   }
 }
 

@@ -6,7 +6,7 @@ import type { ServedTool } from "../../boundaries/tools/toolbox.ts";
 import { openServer, type McpSdk, type OpenServer } from "../../effects/mcp/mcp-client.ts";
 import { childEnv, type Env } from "../../effects/process/process.ts";
 import { RunnerError } from "../../engine/ports.ts";
-import { shownInLine } from "../../flow/text/harmless.ts";
+import { errorText, shownInLine } from "../../flow/text/harmless.ts";
 import type { Flow, Step } from "../../flow/flow.ts";
 import {
   ENV_REFERENCE,
@@ -74,7 +74,7 @@ export async function whyNoServers(server: string, env: NodeJS.ProcessEnv): Prom
     await loadPeer(peerOf(server), env);
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 
@@ -126,7 +126,7 @@ async function open(
     const where = { argv: command, cwd, env: { ...seen, ...values, ...confined.env } };
     return await openServer({ name, sdk, where, afterwards, ...how });
   } catch (error) {
-    throw unavailable(name, server, error instanceof Error ? error.message : String(error), error);
+    throw unavailable(name, server, errorText(error), error);
   }
 }
 

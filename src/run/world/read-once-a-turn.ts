@@ -27,7 +27,7 @@ export function inThisTurn<T>(parts: readonly unknown[], read: () => T): T {
 
 let isEnding = false;
 
-/** A new one, not the old one emptied: what an old map held would be kept until all memory is collected. */
+/** A new map, not the old one emptied: measured over thousands of runs, less is then left in old space (decision 0049). */
 function forget(): void {
   isEnding = false;
   known = NOTHING();

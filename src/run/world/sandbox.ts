@@ -17,6 +17,7 @@ import { keptIn } from "./own-files.ts";
 import { programsFor } from "./programs.ts";
 import { homeFolder, settingsFolder, type Project } from "./project.ts";
 import { unconfinedWarning, type Confine, type Decision, type Warning } from "./sandbox-decision.ts";
+import { errorText } from "../../flow/text/harmless.ts";
 
 export { homeFolder, settingsFolder } from "./project.ts";
 
@@ -295,7 +296,7 @@ async function refusal(
     if (trouble === null) return null;
     return { trouble, byProject: (await selfTestElsewhere(engine)) === null };
   } catch (error) {
-    const trouble = error instanceof Error ? error.message : String(error);
+    const trouble = errorText(error);
     return { trouble, byProject: true };
   }
 }

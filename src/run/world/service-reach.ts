@@ -2,7 +2,7 @@
 import { connectionTrouble } from "../../backends/ai-sdk/connection.ts";
 import { readBody, reportsError } from "../../backends/ai-sdk/error-text.ts";
 import { TOKENS, type ProviderId } from "../../backends/ai-sdk/providers.ts";
-import { shownInLine } from "../../flow/text/harmless.ts";
+import { errorText, shownInLine } from "../../flow/text/harmless.ts";
 import { parseJson } from "../../flow/json.ts";
 import { configFile, readConfig } from "./config.ts";
 import { filledHeaders, findModel, keyIn, withVersion } from "./models.ts";
@@ -120,17 +120,13 @@ function judge(
 function unreached(error: unknown, url: string, provider: ProviderId, env: NodeJS.ProcessEnv): ReachReport {
   const isSlow = error instanceof Error && error.name === "TimeoutError";
   const lost = isSlow ? null : connectionTrouble(error, url, provider, proxiesOf(env));
-  const why = isSlow ? `no answer within ${LONGEST_MS / 1000} s` : (lost?.words ?? messageOf(error));
+  const why = isSlow ? `no answer within ${LONGEST_MS / 1000} s` : (lost?.words ?? errorText(error));
   const hints = [lost?.hint, lost === null || lost.isUnreached ? proxyHint(env) : null].filter(Boolean);
   return {
     ok: false,
     detail: `${url} cannot be reached: ${why.replace("the connection failed: ", "")}`,
     fix: hints.join(" ") || "check the base address and your network",
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 const LONGEST_MS = 10_000;

@@ -256,6 +256,8 @@ const WRONG: readonly (readonly [readonly string[], RegExp])[] = [
   [["--issues", "1", "--issue", "2"], /--issues and --issue cannot be given together/],
   [["--issues", "1", "--label", "ready"], /--issues and --label cannot be given together/],
   [["--issues", "1", "--limit", "3"], /--limit only works with --label/],
+  [["--issue", "1", "--limit", "3"], /--limit only works with --label/],
+  [["--issue", "1", "--concurrency", "3"], /--concurrency only works with --issues or --label/],
   [["--issues", "1", "--concurrency", "0"], /--concurrency needs a whole number from 1 to 999, not "0"/],
   [["--issues", "1", "--worktree", "--branch", "b"], /each run gets its own branch/],
 ];
