@@ -62,7 +62,7 @@ function readFileOf(about: Omit<Reading, "document">, file: string): Pick<EvalsR
   const { files, findings } = about;
   const document = testDocument(files, file, findings);
   if (document === null) return { tasks: [], min: {} };
-  const source = readShape(EVAL_FILE, document.value, "", { document, code: "TEST-KEY", findings });
+  const source = readShape(EVAL_FILE, document.value, "", { document, code: "EVAL-FILE", findings });
   if (source === undefined) return { tasks: [], min: {} };
   const reading: Reading = { ...about, document };
   requireRates(reading, source);
@@ -77,7 +77,7 @@ function requireRates(reading: Reading, { min }: EvalFileSource): void {
     if (rate !== undefined && rate > 1)
       reportTest(
         reading,
-        "TEST-KEY",
+        "EVAL-FILE",
         `/min/${name}`,
         `${rate} is not a rate.`,
         "Write a number from 0 to 1.",
@@ -92,7 +92,7 @@ function taskOf(reading: Reading, source: EvalFileSource, task: TaskSource, poin
   if (taken.has(name))
     reportTest(
       reading,
-      "TEST-KEY",
+      "EVAL-FILE",
       `${pointer}/name`,
       `Two tasks have the name "${name}".`,
       "Give each task a name of its own.",
@@ -122,7 +122,7 @@ function withoutUnheard(reading: Reading, expect: Expected, pointer: string): Ex
     if (Object.hasOwn(expect.values, key))
       reportTest(
         reading,
-        "TEST-KEY",
+        "EVAL-FILE",
         `${pointer}/expect/${key}`,
         `"${key}" cannot be expected of a real run.`,
         "Expect it in a test (.agent/NAME/tests), where the model is a script.",
@@ -149,7 +149,7 @@ function hiddenOf(reading: Reading, { hidden }: TaskSource, pointer: string): Ev
       const names = Object.keys(flow.checks);
       reportTest(
         reading,
-        "TEST-CHECK",
+        "EVAL-FILE",
         `${pointer}/hidden/checks/${at}`,
         `"${name}" is not a check of the flow.${didYouMean(name, names)}`,
         `Use one of: ${names.join(", ") || "none"}.`,
@@ -164,7 +164,7 @@ function requireFolder(reading: Reading, folder: string, pointer: string): void 
   if (reading.files.list(folder) !== null) return;
   reportTest(
     reading,
-    "TEST-FIXTURE",
+    "EVAL-FILE",
     pointer,
     `The folder ${folder} does not exist.`,
     "Name a folder relative to the file.",

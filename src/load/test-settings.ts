@@ -29,24 +29,24 @@ export function readTestSettings(flow: Flow, files: FileTree): SettingsRead {
 
 /** A misspelled key would silently ask for nothing. */
 function strictly(finding: Finding): Finding {
-  return finding.code === "UNKNOWN-KEY" ? { ...finding, code: "TEST-KEY" } : finding;
+  return finding.code === "UNKNOWN-KEY" ? { ...finding, code: "TEST-SETTING" } : finding;
 }
 
 function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSettings {
   const report = (code: Code, pointer: string, message: string, fix: string) =>
     findings.push({ code, document, pointer, message, fix });
-  const source = readShape(TEST_SETTINGS, document.value, "", { document, code: "TEST-KEY", findings });
+  const source = readShape(TEST_SETTINGS, document.value, "", { document, code: "TEST-SETTING", findings });
   if (source === undefined) return { ...NO_SETTINGS, file: document.file };
   const knownStep = (id: string, pointer: string) => {
     if (Object.hasOwn(flow.steps, id)) return;
     const steps = Object.keys(flow.steps);
     const message = `There is no step "${id}" in the flow.${didYouMean(id, steps)}`;
-    report("TEST-STEP", pointer, message, `Use one of: ${steps.slice(0, 20).join(", ")}.`);
+    report("TEST-SETTING", pointer, message, `Use one of: ${steps.slice(0, 20).join(", ")}.`);
   };
   for (const [kind, least] of Object.entries(source.coverage))
     if (least !== undefined && least > 100)
       report(
-        "TEST-KEY",
+        "TEST-SETTING",
         `/coverage/${kind}`,
         `coverage.${kind} is a percentage, and ${least} is more than 100.`,
         "Write a number from 0 to 100.",
@@ -56,7 +56,12 @@ function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSe
     knownStep(step, pointer);
     for (const id of textsOf(needed)) knownStep(id, pointer);
     if (textsOf(needed).length === 0)
-      report("TEST-KEY", pointer, `before.${step} does not name a step.`, "Name a step, or a list of steps.");
+      report(
+        "TEST-SETTING",
+        pointer,
+        `before.${step} does not name a step.`,
+        "Name a step, or a list of steps.",
+      );
   }
   const given = (value: { readonly [key: string]: number | undefined }) =>
     Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
@@ -71,7 +76,7 @@ function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSe
     before: Object.fromEntries([...source.before].map(([step, needed]) => [step, textsOf(needed)])),
     never: neverIn(document, source.never, (at) =>
       report(
-        "TEST-KEY",
+        "TEST-SETTING",
         `/never/${at}`,
         "An item of never is neither the text of a path nor a list of texts.",
         'Write it as in expect.path: "STEP LABEL -> STEP", or a list of these.',

@@ -62,27 +62,27 @@ test("a task takes what its file says, adds to it, and has to complete", () => {
 
 const WRONG: readonly [what: string, text: string, code: string, line: number, words: RegExp][] = [
   ["an unknown key", "tasks:\n  - { name: a, proyect: x }", "UNKNOWN-KEY", 2, /proyect/],
-  ["no tasks", "tasks: []", "TEST-KEY", 1, /tasks/],
+  ["no tasks", "tasks: []", "EVAL-FILE", 1, /tasks/],
   ["an unknown parameter", "tasks:\n  - { name: a, params: { isue: 1 } }", "TEST-PARAM", 2, /issue/],
   [
     "an unknown check",
     "tasks:\n  - name: a\n    hidden: { checks: [test-pass] }",
-    "TEST-CHECK",
+    "EVAL-FILE",
     3,
     /tests-pass/,
   ],
-  ["no such folder", "tasks:\n  - name: a\n    project: gone", "TEST-FIXTURE", 3, /gone/],
+  ["no such folder", "tasks:\n  - name: a\n    project: gone", "EVAL-FILE", 3, /gone/],
   [
     "no such hidden folder",
     "tasks:\n  - name: a\n    hidden: { files: gone, checks: [tests-pass] }",
-    "TEST-FIXTURE",
+    "EVAL-FILE",
     3,
     /gone/,
   ],
   ["an unknown expectation", "tasks:\n  - name: a\n    expect: { outcom: failed }", "TEST-KEY", 3, /outcome/],
-  ["words to a model", "tasks:\n  - name: a\n    expect: { said: { saw: x } }", "TEST-KEY", 3, /real run/],
-  ["two tasks of one name", "tasks:\n  - name: a\n  - name: a", "TEST-KEY", 3, /name "a"/],
-  ["a rate above 1", "min: { pass1: 80 }\ntasks: [{ name: a }]", "TEST-KEY", 1, /80/],
+  ["words to a model", "tasks:\n  - name: a\n    expect: { said: { saw: x } }", "EVAL-FILE", 3, /real run/],
+  ["two tasks of one name", "tasks:\n  - name: a\n  - name: a", "EVAL-FILE", 3, /name "a"/],
+  ["a rate above 1", "min: { pass1: 80 }\ntasks: [{ name: a }]", "EVAL-FILE", 1, /80/],
   ["no YAML", "tasks: [", "TEST-KEY", 1, /cannot be read/],
 ];
 for (const [what, text, code, line, words] of WRONG)

@@ -47,16 +47,16 @@ test("the file may be JSON", () => {
 });
 
 const wrong: readonly (readonly [string, string, number, RegExp])[] = [
-  ["coverage: { stesp: 100 }", "TEST-KEY", 1, /steps/],
-  ["coverage: { steps: 101 }", "TEST-KEY", 1, /more than 100/],
-  ["coverage: { steps: -1 }", "TEST-KEY", 1, /coverage\/steps|steps/],
-  ["ignore:\n  - { id: one }", "TEST-KEY", 2, /why/],
-  ["ignore:\n  - { why: because }", "TEST-KEY", 2, /id/],
-  ["before: { thre: one }", "TEST-STEP", 1, /no step "thre"/],
-  ["before: { two: oen }", "TEST-STEP", 1, /Did you mean "one"/],
-  ["before: { two: [] }", "TEST-KEY", 1, /does not name a step/],
-  ["never:\n  - [1]", "TEST-KEY", 2, /never/],
-  ["within: { hours: 3 }", "TEST-KEY", 1, /hours/],
+  ["coverage: { stesp: 100 }", "TEST-SETTING", 1, /steps/],
+  ["coverage: { steps: 101 }", "TEST-SETTING", 1, /more than 100/],
+  ["coverage: { steps: -1 }", "TEST-SETTING", 1, /coverage\/steps|steps/],
+  ["ignore:\n  - { id: one }", "TEST-SETTING", 2, /why/],
+  ["ignore:\n  - { why: because }", "TEST-SETTING", 2, /id/],
+  ["before: { thre: one }", "TEST-SETTING", 1, /no step "thre"/],
+  ["before: { two: oen }", "TEST-SETTING", 1, /Did you mean "one"/],
+  ["before: { two: [] }", "TEST-SETTING", 1, /does not name a step/],
+  ["never:\n  - [1]", "TEST-SETTING", 2, /never/],
+  ["within: { hours: 3 }", "TEST-SETTING", 1, /hours/],
   ["coverage: [", "TEST-KEY", 1, /cannot be read/],
 ];
 for (const [text, code, line, message] of wrong)

@@ -1,4 +1,4 @@
-/** Findings about test files. They are read by `load/tests.ts`; the flow has no rules about them. */
+/** Findings about the files of flow tests, which `load/tests.ts`, `load/test-settings.ts` and `load/evals.ts` read. */
 import { error, warning, type Codes } from "./rule.ts";
 
 export const codes = {
@@ -17,5 +17,12 @@ export const codes = {
     "A run refuses parameters that the agent does not declare.",
   ),
   "TEST-FIXTURE": error("missing fixture", "A test cannot run without the files that it names."),
-  "TEST-SNAPSHOT": warning("stale snapshot", "A snapshot without a test is never compared with anything."),
+  "TEST-SETTING": error(
+    "settings of tests",
+    "A threshold or a property that is not understood would silently hold nothing.",
+  ),
+  "EVAL-FILE": error(
+    "evaluation file",
+    "An evaluation costs money: what is not understood stops it before the first request.",
+  ),
 } satisfies Codes;

@@ -190,5 +190,5 @@ test("what cannot be done is refused with exit code 2", async () => {
   world.write(".agent/fixer/tests/settings.yaml", "coverage: { stesp: 1 }\n");
   const invalid = await world.lockstep(["test", "fixer", "--coverage", "--json"]);
   assert.equal(invalid.code, 2);
-  assert.match(invalid.stdout, /"TEST-KEY"/);
+  assert.match(invalid.stdout, /"TEST-SETTING"/);
 });
