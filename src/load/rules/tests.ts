@@ -1,5 +1,5 @@
 /** Findings about the files of flow tests, which `load/tests.ts`, `load/test-settings.ts` and `load/evals.ts` read. */
-import { error, warning, type Codes } from "./rule.ts";
+import { error, type Codes } from "./rule.ts";
 
 export const codes = {
   "TEST-KEY": error(
