@@ -31,13 +31,26 @@ export function synthesise(schema: JsonSchema, wanted: WantedValue = {}): Synthe
     if (tried++ === 0) why = errors.join("; ");
     if (tried >= MOST_TRIES) break;
   }
-  return { kind: "none", tried, why };
+  return { kind: "none", tried, why: tried === 0 ? whyNone(schema, wanted, why) : why };
+}
+
+/** Where a given value fits nowhere, the validator says so about a value that has it all the same. */
+function whyNone(schema: JsonSchema, wanted: WantedValue, otherwise: string): string {
+  const around: Around = { root: schema, depth: 0, isLenient: true };
+  const [value] = some(values(around, [schema], treeOf(wanted)), 1);
+  return value === undefined ? otherwise : validate(schema, value).join("; ");
 }
 
 const MOST_TRIES = 3000;
 const DEEPEST = 12;
 
-type Around = { readonly root: JsonSchema; readonly depth: number; readonly name?: string };
+type Around = {
+  readonly root: JsonSchema;
+  readonly depth: number;
+  readonly name?: string;
+  /** Given values are taken where they cannot fit, too. */
+  readonly isLenient?: true;
+};
 
 /** What is wanted at one place and below it. */
 type Tree = {
@@ -67,7 +80,7 @@ function planted(tree: Tree, [key, ...rest]: Path, leaf: Tree): Tree {
 /** Values for a list of demands: likely and small ones first. They may still be refused. */
 function* values(around: Around, demands: readonly Json[], tree: Tree): Generator<Json> {
   if (tree.value !== undefined) {
-    yield tree.value;
+    if (around.isLenient || isAdmitted(around.root, demands, tree.value)) yield tree.value;
     return;
   }
   if (around.depth > DEEPEST) return;
@@ -75,6 +88,33 @@ function* values(around: Around, demands: readonly Json[], tree: Tree): Generato
     if (flat.includes(false)) continue;
     yield* ofOne(around, flat.filter(isObject), tree);
   }
+}
+
+/** false: whatever the rest of the value is, the demands on this place refuse what is given there. */
+function isAdmitted(root: JsonSchema, demands: readonly Json[], value: Json): boolean {
+  for (const flat of alternatives(root, demands, 0)) if (flat.every((one) => admits(one, value))) return true;
+  return false;
+}
+
+function admits(demand: Json, value: Json): boolean {
+  if (!isObject(demand)) return demand !== false;
+  const { const: only, enum: words, type, nullable } = demand;
+  if (only !== undefined && !isSame(only, value)) return false;
+  if (Array.isArray(words) && !words.some((word) => isSame(word as Json, value))) return false;
+  if (type === undefined || (nullable === true && value === null)) return true;
+  return [type].flat().some((one) => isOfType(one, value));
+}
+
+/** Members may come in another order: then it is for the validator to say. */
+function isSame(a: Json, b: Json): boolean {
+  return a === b || (typeof a === "object" && typeof b === "object");
+}
+
+function isOfType(type: Json, value: Json): boolean {
+  if (type === "integer") return Number.isInteger(value);
+  if (type === "array") return Array.isArray(value);
+  if (type === "object") return isObject(value);
+  return type === "null" ? value === null : typeof value === type;
 }
 
 /**
@@ -148,7 +188,9 @@ function* ofOne(around: Around, demands: readonly JsonObject[], tree: Tree): Gen
   const listed = hasInner ? [] : [...suggested(demands)];
   for (const value of listed) yield value;
   if (demands.some((demand) => demand.enum !== undefined || demand.const !== undefined)) return;
-  const types = hasInner ? ["object", "array"] : typesOf(demands);
+  const types = hasInner
+    ? ["object", "array"].filter((type) => around.isLenient || typesOf(demands).includes(type))
+    : typesOf(demands);
   for (const type of types) {
     if (type === "object") yield* objects(around, demands, tree);
     else if (type === "array") yield* arrays(around, demands, tree);
@@ -203,15 +245,17 @@ function* objects(around: Around, demands: readonly JsonObject[], tree: Tree): G
   const names = new Set(
     demands.flatMap(({ required }) => (Array.isArray(required) ? (required as string[]) : [])),
   );
+  const absent = Object.keys(tree.below).filter((name) => tree.below[name]!.absent);
+  if (!around.isLenient && absent.some((name) => names.has(name))) return;
   for (const [name, part] of Object.entries(tree.below)) if (isWanted(part)) names.add(name);
   spreadDependencies(demands, names);
   for (const name of fillers(demands, names)) names.add(name);
-  for (const [name, part] of Object.entries(tree.below)) if (part.absent) names.delete(name);
+  for (const name of absent) names.delete(name);
   yield* members(around, demands, tree, [...names]);
   // A schema may want a member without saying so: each optional one is tried.
   const optional = demands
     .flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : []))
-    .filter((name) => !names.has(name) && !own(tree.below, name)?.absent);
+    .filter((name) => !names.has(name) && !absent.includes(name));
   for (const name of optional) yield* members(around, demands, tree, [...names, name]);
   if (optional.length > 1) yield* members(around, demands, tree, [...names, ...optional]);
 }
@@ -288,7 +332,7 @@ function* members(
   const lists = names.map((name) => [
     ...some(
       values(
-        { root: around.root, depth: around.depth + 1, name },
+        { ...around, depth: around.depth + 1, name },
         demandsOn(demands, name),
         own(tree.below, name) ?? NOTHING,
       ),
@@ -373,7 +417,8 @@ function itemsOf(
 ): readonly (readonly Json[])[] | null {
   const lists = Array.from({ length }, (_, at) => {
     const also = contained.flatMap(({ contains, times }) => (at < times ? [contains] : []));
-    const inner = { root: around.root, depth: around.depth + 1 };
+    const { name: _name, ...rest } = around;
+    const inner: Around = { ...rest, depth: around.depth + 1 };
     const most = Math.max(MOST_EACH, Math.min(length, 200));
     return [
       ...some(
