@@ -16,6 +16,8 @@ export type Postgres = {
   readonly send: (statement: Statement, values?: Values) => Promise<Rows>;
   /** Several statements in one transaction; sent again as a whole. */
   readonly together: <T>(work: (send: Postgres["send"]) => Promise<T>) => Promise<T>;
+  /** From now on a server that is away is waited for no longer than this. */
+  readonly hurry: (patienceMs: number) => void;
   readonly close: () => Promise<void>;
   readonly isOpen: () => boolean;
 };
@@ -55,6 +57,7 @@ export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Post
   // A connection that breaks while nobody uses it: the next statement opens another one.
   pool.on("error", () => undefined);
   let isOpen = true;
+  let patience = patienceMs;
 
   const on =
     (connection: Pick<Pool, "query">): Postgres["send"] =>
@@ -70,7 +73,7 @@ export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Post
       try {
         return await work();
       } catch (cause) {
-        const isOver = performance.now() - began > patienceMs;
+        const isOver = performance.now() - began > patience;
         if (isOver || !(isAway(cause) || isContended(cause))) throw postgresUnavailable(name, cause);
         const wait = Math.min(2000, 25 * 2 ** Math.min(tries, 10)) * (0.5 + Math.random() / 2);
         await new Promise((resolve) => setTimeout(resolve, wait));
@@ -101,6 +104,7 @@ export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Post
     send: (statement, values) => repeated(() => on(pool)(statement, values)),
     together: (work) => repeated(() => inTransaction(work)),
     isOpen: () => isOpen,
+    hurry: (most) => (patience = Math.min(patience, most)),
     async close() {
       if (!isOpen) return;
       isOpen = false;

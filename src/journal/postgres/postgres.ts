@@ -145,15 +145,21 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
       if (isClosing) return;
       isClosing = true;
       await rounds.settled();
+      // What was written is safe; the lease frees the runs if this process cannot.
+      postgres.hurry(MOST_GOODBYE_MS);
       try {
         if (hasRoom) await tidy();
         await beat.end();
+      } catch {
+        return;
       } finally {
         await postgres.close();
       }
     },
   };
 }
+
+const MOST_GOODBYE_MS = 3000;
 
 /** Only what the entries name: a flow that no run needs is cleared away. */
 function adoptedBy(entries: readonly Entry[], flows: Flows): Flows {
