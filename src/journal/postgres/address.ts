@@ -11,10 +11,6 @@ export type PostgresAddress = {
   readonly name: string;
 };
 
-export function isPostgresAddress(text: string): boolean {
-  return /^postgres(?:ql)?:\/\//.test(text);
-}
-
 export function readPostgresAddress(text: string): PostgresAddress {
   if (!URL.canParse(text)) throw notAnAddress("it is not a URL");
   const url = new URL(text);

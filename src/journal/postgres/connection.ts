@@ -3,7 +3,7 @@ import { closed } from "../errors.ts";
 import type { PostgresAddress } from "./address.ts";
 import { isAway, isContended, postgresUnavailable } from "./postgres-errors.ts";
 
-export type Values = readonly unknown[];
+export type StatementValues = readonly unknown[];
 export type Rows = readonly { readonly [column: string]: unknown }[];
 
 export type Postgres = {
@@ -13,7 +13,7 @@ export type Postgres = {
    * The rows of one statement, committed when it resolves. A statement whose answer was lost is sent again, so each one
    * must give the same when it is repeated.
    */
-  readonly send: (statement: Statement, values?: Values) => Promise<Rows>;
+  readonly send: (statement: Statement, values?: StatementValues) => Promise<Rows>;
   /** Several statements in one transaction; sent again as a whole. */
   readonly together: <T>(work: (send: Postgres["send"]) => Promise<T>) => Promise<T>;
   /** From now on a server that is away is waited for no longer than this. */

@@ -1,5 +1,6 @@
 /** What PostgreSQL and the way to it can say, in words with a way out. */
 import { RunnerError } from "../../engine/ports.ts";
+import { manual } from "../../flow/manual.ts";
 import { errorText } from "../../flow/text/harmless.ts";
 
 /** The server or the way to it is gone for now: the statement may be sent again. */

@@ -9,7 +9,7 @@ import { openPostgres, type PostgresOptions } from "./connection.ts";
 import { createPostgresReading } from "./reading.ts";
 import { createRounds } from "./rounds.ts";
 import { requireTables } from "./tables.ts";
-import { ALIVE, createWriter, holderIn, type Claimed, type Line, type Write } from "./writes.ts";
+import { ALIVE, createWriter, holderIn, type Claimed, type EntryLine, type Write } from "./writes.ts";
 
 export type PostgresJournalOptions = PostgresOptions & {
   /** Under which name this process holds runs; new for every journal that is opened. */
@@ -171,6 +171,6 @@ function adoptedBy(entries: readonly Entry[], flows: Flows): Flows {
   );
 }
 
-function lineOf(entry: Entry): Line {
+function lineOf(entry: Entry): EntryLine {
   return { seq: entry.seq, body: JSON.stringify(entry) };
 }

@@ -136,7 +136,7 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
   };
 }
 
-/** LIMIT NULL is no limit. */
+/** LIMIT NULL gives everything. */
 function most(limit: number): number | null {
   return Number.isFinite(limit) ? limit : null;
 }

@@ -7,11 +7,11 @@ export type Rounds<Write> = {
   readonly settled: () => Promise<void>;
 };
 
-export type Outcome = { readonly value: unknown } | { readonly error: unknown };
+export type WriteOutcome = { readonly value: unknown } | { readonly error: unknown };
 
 /** `perform` gives one outcome for each write, in their order; what it throws rejects all of them. */
 export function createRounds<Write extends { readonly run: string }>(
-  perform: (writes: readonly Write[]) => Promise<readonly Outcome[]>,
+  perform: (writes: readonly Write[]) => Promise<readonly WriteOutcome[]>,
 ): Rounds<Write> {
   type Offer = {
     readonly write: Write;
@@ -60,7 +60,7 @@ export function createRounds<Write extends { readonly run: string }>(
         working ??= work();
       }),
     async settled() {
-      while (working !== null) await working;
+      for (let last = working; last !== null; last = working) await last;
     },
   };
 }

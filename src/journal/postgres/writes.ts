@@ -3,9 +3,9 @@ import type { NewRun } from "../../engine/ports.ts";
 import type { Flows } from "../../flow/flow.ts";
 import { outOfOrder, runExists, runHeld, runUnknown, writerStale, type Holder } from "../errors.ts";
 import type { Postgres, Rows, Statement } from "./connection.ts";
-import type { Outcome } from "./rounds.ts";
+import type { WriteOutcome } from "./rounds.ts";
 
-export type Line = { readonly seq: number; readonly body: string };
+export type EntryLine = { readonly seq: number; readonly body: string };
 
 /** Written with the epoch of its claim, by its owner; otherwise it is refused. */
 type Fenced = { readonly run: string; readonly key: string; readonly epoch: number };
@@ -15,11 +15,11 @@ export type Write =
       readonly kind: "create";
       readonly run: string;
       readonly about: NewRun;
-      readonly lines: readonly Line[];
+      readonly lines: readonly EntryLine[];
       readonly flows: Flows;
     }
   | { readonly kind: "claim"; readonly run: string; readonly takeOver: boolean }
-  | (Fenced & { readonly kind: "append"; readonly lines: readonly Line[]; readonly flows: Flows })
+  | (Fenced & { readonly kind: "append"; readonly lines: readonly EntryLine[]; readonly flows: Flows })
   | (Fenced & { readonly kind: "release" });
 
 export type Claimed = {
@@ -36,7 +36,7 @@ export function createWriter(postgres: Postgres, owner: string) {
   const { schema } = postgres;
   const sql = statementsOf(schema);
 
-  const create = async (writes: readonly Of<"create">[]): Promise<readonly Outcome[]> => {
+  const create = async (writes: readonly Of<"create">[]): Promise<readonly WriteOutcome[]> => {
     const flows = { ...Object.assign({}, ...writes.map(({ flows }) => flows)) } as Flows;
     const needs = writes.flatMap(({ run, flows: own }) => Object.keys(own).map((digest) => [run, digest]));
     const lines = writes.flatMap(({ run, lines: own }) => own.map((line) => ({ run, ...line })));
@@ -55,7 +55,7 @@ export function createWriter(postgres: Postgres, owner: string) {
       lines.map(({ body }) => body),
     ]);
     return await Promise.all(
-      writes.map(async ({ run, lines: own }): Promise<Outcome> => {
+      writes.map(async ({ run, lines: own }): Promise<WriteOutcome> => {
         const row = made.find(({ id }) => id === run) ?? (await madeBefore(run, own));
         if (row === null) return { error: runExists(run) };
         const claimed: Claimed = {
@@ -70,7 +70,7 @@ export function createWriter(postgres: Postgres, owner: string) {
   };
 
   /** The answer to an earlier try was lost, but not what it wrote. */
-  const madeBefore = async (run: string, lines: readonly Line[]): Promise<Rows[number] | null> => {
+  const madeBefore = async (run: string, lines: readonly EntryLine[]): Promise<Rows[number] | null> => {
     const [row] = await postgres.send(sql.standing, [run]);
     if (row === undefined || row.owner !== owner || row.epoch !== 1 || row.last !== lines.length) return null;
     return isFresh(String(row.key)) ? row : null;
@@ -79,7 +79,7 @@ export function createWriter(postgres: Postgres, owner: string) {
   const given = new Set<string>();
   const isFresh = (key: string) => !given.has(key);
 
-  const claim = async (writes: readonly Of<"claim">[]): Promise<readonly Outcome[]> => {
+  const claim = async (writes: readonly Of<"claim">[]): Promise<readonly WriteOutcome[]> => {
     const taken = await postgres.send(sql.claim, [
       owner,
       writes.map(({ run }) => run),
@@ -89,7 +89,7 @@ export function createWriter(postgres: Postgres, owner: string) {
     const keys = taken.map(({ key }) => key);
     const lasts = keys.length === 0 ? [] : await postgres.send(sql.lasts, [keys]);
     return await Promise.all(
-      writes.map(async ({ run }): Promise<Outcome> => {
+      writes.map(async ({ run }): Promise<WriteOutcome> => {
         const row = taken.find(({ id }) => id === run);
         if (row === undefined) return { error: await whyNotClaimed(run) };
         const last = (lasts.find(({ key }) => key === row.key)?.last as number | undefined) ?? 0;
@@ -109,7 +109,7 @@ export function createWriter(postgres: Postgres, owner: string) {
     return row === undefined ? runUnknown(run) : runHeld(run, holderIn(row, owner));
   };
 
-  const append = async (writes: readonly Of<"append">[]): Promise<readonly Outcome[]> => {
+  const append = async (writes: readonly Of<"append">[]): Promise<readonly WriteOutcome[]> => {
     const adopted = writes.filter(({ flows }) => Object.keys(flows).length > 0);
     for (const { key, flows } of adopted) await keep(key, flows);
     const lines = writes.flatMap(({ key, lines: own }) => own.map((line) => ({ key, ...line })));
@@ -128,7 +128,7 @@ export function createWriter(postgres: Postgres, owner: string) {
     const written = new Map<unknown, number>();
     for (const { run } of rows) written.set(run, (written.get(run) ?? 0) + 1);
     return await Promise.all(
-      writes.map(async (write): Promise<Outcome> => {
+      writes.map(async (write): Promise<WriteOutcome> => {
         if (written.get(write.key) === write.lines.length) return { value: undefined };
         const refusal = await whyNotAppended(write);
         return refusal === null ? { value: undefined } : { error: refusal };
@@ -154,16 +154,16 @@ export function createWriter(postgres: Postgres, owner: string) {
     return isOurs ? null : outOfOrder(run, lines[0]!.seq);
   };
 
-  const release = async (writes: readonly Of<"release">[]): Promise<readonly Outcome[]> => {
+  const release = async (writes: readonly Of<"release">[]): Promise<readonly WriteOutcome[]> => {
     await postgres.send(sql.release, [owner, writes.map(({ key }) => key), writes.map(({ epoch }) => epoch)]);
     return writes.map(() => ({ value: undefined }));
   };
 
-  return async (writes: readonly Write[]): Promise<readonly Outcome[]> => {
-    const outcomes: Outcome[] = [];
+  return async (writes: readonly Write[]): Promise<readonly WriteOutcome[]> => {
+    const outcomes: WriteOutcome[] = [];
     const performAll = async <Kind extends Write["kind"]>(
       kind: Kind,
-      perform: (of: readonly Of<Kind>[]) => Promise<readonly Outcome[]>,
+      perform: (of: readonly Of<Kind>[]) => Promise<readonly WriteOutcome[]>,
     ) => {
       const places = [...writes.keys()].filter((place) => writes[place]!.kind === kind);
       if (places.length === 0) return;
