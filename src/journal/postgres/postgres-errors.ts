@@ -57,7 +57,7 @@ const WORDS: readonly { readonly codes: RegExp; readonly words: string }[] = [
   },
   {
     codes: /^42501$/,
-    words: "does not allow this user to do that. Grant the rights that docs/fleet.md lists",
+    words: `does not allow this user to do that. Grant the rights that ${manual("fleet")} lists`,
   },
   { codes: /^53100$/, words: "could not grow: its disk is full. Make room, and resume" },
   { codes: /^25006$/, words: "is read-only: it is a replica. Use the address of the primary" },
