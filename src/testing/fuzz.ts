@@ -24,17 +24,9 @@ import {
   type Weakness,
 } from "../proof/properties.ts";
 import { shrink } from "../proof/shrink.ts";
-import {
-  drawnSurroundings,
-  givenBy,
-  hostileRun,
-  repeated,
-  testOf,
-  type Cast,
-  type FuzzGround,
-  type FuzzParts,
-  type HostileRun,
-} from "./hostile.ts";
+import { testOf } from "./hostile-case.ts";
+import { drawnSurroundings, givenBy, repeated, type Cast } from "./hostile-surroundings.ts";
+import { hostileRun, type FuzzGround, type FuzzParts, type HostileRun } from "./hostile.ts";
 
 export type FuzzOptions = {
   readonly seed?: number;
