@@ -135,8 +135,7 @@ function knownOf(flow: Flow): FuzzFacts {
 
 function neverEnds(_flow: Prepared, { moments, entries, thrown }: FuzzedRun): Found {
   if (thrown?.kind === "endless") return { seq: entries.length, what: thrown.message };
-  const last = moments.at(-1);
-  if (thrown !== null || last?.after.verdict != null) return null;
+  if (thrown !== null || moments.at(-1)?.after.verdict != null) return null;
   return { seq: entries.length, what: "the run has no verdict" };
 }
 
@@ -245,7 +244,7 @@ function leaked(_flow: Prepared, { entries, canaries }: FuzzedRun): Found {
 /** Nothing is thrown, every entry is JSON, and a fault that passes costs no visit. */
 function notCalm(_flow: Prepared, { entries, moments, thrown }: FuzzedRun): Found {
   if (thrown?.kind === "error") return { seq: entries.length, what: thrown.message };
-  const odd = entries.find(({ event }) => !isPlain(event));
+  const odd = entries.find(({ event }) => !hasPlainMembers(event));
   if (odd !== undefined) return { seq: odd.seq, what: `${odd.event.type} is not JSON` };
   for (const { entry, deeds, before, after } of moments)
     for (const deed of deeds)
@@ -258,8 +257,14 @@ function isPlain(value: unknown): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);
   if (typeof value !== "object") return false;
+  return Array.isArray(value) ? value.every(isPlain) : hasPlainMembers(value as Members);
+}
+
+type Members = { readonly [key: string]: unknown };
+
+function hasPlainMembers(value: Members): boolean {
   for (const key in value) {
-    const member = (value as { readonly [key: string]: unknown })[key];
+    const member = value[key];
     if (member !== undefined && !isPlain(member)) return false;
   }
   return true;

@@ -170,9 +170,8 @@ function createGuide(flow: Prepared) {
   };
 }
 
-function endOf({ moments, thrown }: HostileRun): string {
-  const verdict = moments.at(-1)?.after.verdict;
-  if (thrown !== null || verdict == null) return "no verdict";
+function endOf({ state: { verdict }, thrown }: HostileRun): string {
+  if (thrown !== null || verdict === null) return "no verdict";
   return verdict.code === null ? verdict.outcome : `${verdict.outcome} ${verdict.code}`;
 }
 
@@ -244,9 +243,9 @@ function breachesOf({ moments }: HostileRun, settings: TestSettings): readonly B
   }));
 }
 
-const REDACTED_EVERY = 8;
+const REDACTED_EVERY = 16;
 const RESUMED_EVERY = 1;
-const MOVED_EVERY = 4;
+const MOVED_EVERY = 8;
 const MOST_CUTS = 40;
 
 /** After so many entries a run can be resumed. */
@@ -259,7 +258,7 @@ function lastCut({ entries }: HostileRun): number {
 async function notResumed(ground: FuzzGround, run: HostileRun, cut: number): Promise<Broken | null> {
   if (cut > lastCut(run)) return null;
   const past = run.entries.slice(0, cut);
-  const next = await hostileRun(ground, repeated(run, past), past);
+  const next = await hostileRun(ground, repeated(run, past), { past, isBare: true });
   const [was, is] = [endOf(run), endOf(next)];
   const what = next.thrown?.message ?? (was === is ? null : `it ends as ${is} and not as ${was}`);
   return what === null ? null : { property: "resume", seq: cut, what: `resumed after entry ${cut}: ${what}` };
@@ -273,10 +272,8 @@ async function isMoved(ground: FuzzGround, run: HostileRun): Promise<Broken | nu
       .flat()
       .some(({ kind }) => kind === "fail");
   if (!hasTexts) return null;
-  const next = await hostileRun(
-    ground,
-    repeated(run, [], () => "other words"),
-  );
+  const outside = repeated(run, [], () => "other words");
+  const next = await hostileRun(ground, outside, { isBare: true });
   const [was, is] = [wayOf(run), wayOf(next)];
   const at = was.findIndex((led, place) => !sameJson(led, is[place] ?? null));
   if (next.thrown === null && at === -1 && was.length === is.length && endOf(run) === endOf(next))

@@ -6,7 +6,7 @@ import { own, type Json } from "../flow/json.ts";
 import { draftsOf } from "../proof/answers.ts";
 import type { Draw } from "../proof/draw.ts";
 import type { Expanded } from "../proof/expand.ts";
-import { CANARIES, replyAs, type AnswerOrder, type Persona } from "../proof/personas.ts";
+import { CANARIES, holdsSecrets, replyAs, type AnswerOrder, type Persona } from "../proof/personas.ts";
 import { hookResult } from "./hostile-case.ts";
 
 /** Everything that a run was given, in order: enough for the same run again. */
@@ -25,6 +25,8 @@ export type HostileSurroundings = FuzzRecord & {
   readonly tool: (name: string) => ToolGiven;
   readonly hook: (path: string) => HookResult;
   readonly look: () => boolean;
+  /** Whether any of what was given so far may hold a canary. */
+  readonly isSecretive: () => boolean;
 };
 
 export const MOST_REPLIES = 5000;
@@ -43,9 +45,10 @@ export function drawnSurroundings(
   const record: FuzzRecord = { script: [], checks: {}, tools: {}, hooks: {}, sights: [] };
   let before: Expanded | null = null;
   const personaNow = () => (cast.find(({ until }) => record.script.length < until) ?? cast.at(-1)!).persona;
-  const isInjected = () => personaNow() === "injected";
+  const isInjected = () => holdsSecrets(personaNow());
   return {
     ...record,
+    isSecretive: () => cast.some(({ persona }) => holdsSecrets(persona)) || hasThrown(record),
     reply: (step) => {
       if (record.script.length >= MOST_REPLIES) throw new Error(ENDLESS);
       onAsked?.(step, record.script.length);
@@ -127,6 +130,7 @@ export function repeated(
     },
     hook: (path) => next(`hook ${path}`, run.hooks[path]),
     look: () => next("look", run.sights),
+    isSecretive: () => true,
   };
 }
 
@@ -147,6 +151,7 @@ export function givenBy({ around }: FlowTest, script: readonly Expanded[]): Host
   };
   return {
     ...record,
+    isSecretive: () => true,
     reply: ({ id }) => {
       const at = script.findIndex(({ step }, place) => !used.has(place) && (step ?? id) === id);
       used.add(at);
@@ -189,6 +194,10 @@ function hooked(path: string, draw: Draw): HookResult {
   return at === values.length + 1
     ? { kind: "gave", value: 42 }
     : { kind: "threw", code: "Error", message: `it threw ${CANARIES[0]}` };
+}
+
+function hasThrown({ hooks }: FuzzRecord): boolean {
+  return Object.values(hooks).some((given) => given.some(({ kind }) => kind === "threw"));
 }
 
 const HOOK_VALUES: { readonly [hook: string]: readonly Json[] } = {

@@ -1,6 +1,6 @@
 /** One run of a flow against a hostile model, in memory: everything that comes from outside is drawn, or given again. */
 import { createRedactor } from "../boundaries/redact/redact.ts";
-import { discreet } from "../boundaries/redact/redacted-ports.ts";
+import { discreet, withoutSecrets } from "../boundaries/redact/redacted-ports.ts";
 import { giveReply } from "../backends/scripted/scripted.ts";
 import { drive } from "../engine/drive/drive.ts";
 import type { Ports, RunHandle, Toolbox, TurnResult } from "../engine/ports.ts";
@@ -8,7 +8,7 @@ import type { Prepared } from "../engine/schema/prepared.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 import type { CheckResult, Entry } from "../flow/event.ts";
 import { NOTHING_AROUND, type CheckGiven } from "../flow/flow-test.ts";
-import type { JsonObject } from "../flow/json.ts";
+import { isObject, type JsonObject } from "../flow/json.ts";
 import { composer } from "../prompts/compose.ts";
 import type { Heard } from "../proof/observe.ts";
 import { CANARIES, type AnswerOrder } from "../proof/personas.ts";
@@ -35,12 +35,14 @@ export type FuzzParts = {
   readonly toolbox?: (box: Box, usual: Toolbox) => Toolbox;
 };
 
-export type HostileRun = FuzzedRun & FuzzRecord;
+/** `state`: in which the run ended or stopped. */
+export type HostileRun = FuzzedRun & FuzzRecord & { readonly state: State };
 
+/** `past`: what the run is resumed with. `isBare`: only how it goes and ends is asked for, and no moments are kept. */
 export async function hostileRun(
   ground: FuzzGround,
   outside: HostileSurroundings,
-  past: readonly Entry[] = [],
+  { past = [], isBare = false }: { readonly past?: readonly Entry[]; readonly isBare?: boolean } = {},
 ): Promise<HostileRun> {
   const { flow, args, input, parts } = ground;
   const entries: Entry[] = [...past];
@@ -60,10 +62,10 @@ export async function hostileRun(
     release: () => DONE,
   };
   const turns = createTurns([]);
-  let before = EMPTY_STATE;
+  let state = EMPTY_STATE;
   const tell = (entry: Entry, after: State, deeds: Moment["deeds"]) => {
-    moments.push({ entry, flow, before, after, deeds });
-    before = after;
+    if (!isBare) moments.push({ entry, flow, before: state, after, deeds });
+    state = after;
     turns.now(after.lanes);
   };
   let thrown: FuzzedRun["thrown"] = null;
@@ -74,8 +76,8 @@ export async function hostileRun(
       handle,
       past,
       begin: isNew ? first : { type: "run.resumed", epoch: 2 },
-      signal: NEVER,
-      wantsDeeds: true,
+      signal: new AbortController().signal,
+      wantsDeeds: !isBare,
       recall: tell,
       observe: tell,
     });
@@ -86,11 +88,12 @@ export async function hostileRun(
   const { script, checks, tools, hooks, sights } = outside;
   return {
     moments,
+    state,
     entries,
     heard,
     trespasses,
     thrown,
-    canaries: CANARIES,
+    canaries: outside.isSecretive() ? CANARIES : [],
     outside: () => JSON.stringify([args, input, script, checks, tools, hooks]),
     script,
     checks,
@@ -102,7 +105,6 @@ export async function hostileRun(
 
 const CLOCK = NOTHING_AROUND.clock;
 const DONE = Promise.resolve();
-const NEVER = new AbortController().signal;
 const STARTED = {
   type: "run.started",
   run: "fuzz",
@@ -112,6 +114,22 @@ const STARTED = {
 } as const;
 
 const redactor = createRedactor(() => CANARIES);
+
+/** What was found to hold no secret: the same answers are given in thousands of runs. */
+const clean = new WeakSet<object>();
+
+function tidied(result: TurnResult): TurnResult {
+  if (result.kind === "fault") return withoutSecrets(result, redactor);
+  const { text, calls, output } = result;
+  const isClean = (word: string) => redactor.text(word) === word;
+  const isKnown = calls.every(({ id, name, input }) => clean.has(input) && isClean(id) && isClean(name));
+  if (isKnown && isClean(text) && (output === undefined || clean.has(output as object))) return result;
+  const tidy = withoutSecrets(result, redactor);
+  if (tidy !== result) return tidy;
+  for (const { input } of calls) clean.add(input);
+  if (isObject(output)) clean.add(output);
+  return result;
+}
 
 function portsOf(
   { flow, parts }: FuzzGround,
@@ -165,7 +183,7 @@ function portsOf(
     }),
     person: { isReachable: false, absent: "deny", ask: () => Promise.resolve(null) },
   };
-  const whole = discreet(ports, redactor);
+  const whole: Ports = { ...discreet(ports, redactor), tidy: tidied };
   return parts.ports?.(whole) ?? whole;
 }
 
