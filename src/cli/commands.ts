@@ -149,6 +149,7 @@ const WORKTREE = [
   { name: "branch", yields: true, takes: "NAME", help: "the branch of the worktree, which must be new" },
   {
     name: "base-branch",
+    yields: true,
     takes: "NAME",
     help: "start from this branch, and merge into it (default: the current one)",
   },
