@@ -4,6 +4,9 @@ import { visitKey } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
+import { parseRetry } from "../flow/text/retry.ts";
+import { editionOf } from "../prompts/compose.ts";
+import { renderRetry } from "../prompts/retry.ts";
 import { replay } from "../story/replay.ts";
 import { deedsOf, type Moment } from "../story/story.ts";
 import { answersOf, budgetOf, responsesOf } from "../tell/budget.ts";
@@ -282,6 +285,7 @@ export function weaknessesIn({ moments }: FuzzedRun): readonly Weakness[] {
     const { seq, event } = entry;
     if (event.type !== "step.answered") continue;
     const { step, reply } = event;
+    for (const what of blankEditions(moment, event)) add({ code: "FUZZ-EDITION-BLANK", step, seq, what });
     if (reply.kind === "unaskable") add({ code: "FUZZ-UNASKABLE", step, seq, what: reply.why });
     const { verdict } = after;
     const isStray = deedsOf(moment, "read").some(
@@ -299,4 +303,21 @@ export function weaknessesIn({ moments }: FuzzedRun): readonly Weakness[] {
       add({ code: "FUZZ-LIVELOCK", step, seq, what: after.verdict.reason });
   }
   return [...found.values()];
+}
+
+/** Retry prompts that read what their check gave, where all of that is empty: the model is not told what failed. */
+function blankEditions(
+  { flow, before }: Moment,
+  { step, visit }: { readonly step: StepId; readonly visit: number },
+): readonly string[] {
+  const said = before.lanes.find((lane) => lane.step === step && lane.visit === visit)?.say ?? [];
+  return said.flatMap((say) => {
+    // Only a failure that the check's own rule found has the values that a run would have.
+    if (say.kind !== "failed-check" || !Object.hasOwn(say.result.params, "command")) return [];
+    const { name, params } = say.result;
+    const edition = editionOf(flow, say.guard, name);
+    if (edition?.file == null || parseRetry(edition.text).reads.length === 0) return [];
+    if (renderRetry(edition.text, params) !== renderRetry(edition.text, {})) return [];
+    return [`${edition.file} names nothing if "${name}" fails with this output: add {{summary}} to it`];
+  });
 }

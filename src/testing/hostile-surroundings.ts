@@ -1,6 +1,6 @@
 /** Everything around a fuzzed run that is not the flow: drawn from numbers, given again, or given by a test. */
 import type { CheckGiven, FlowTest, ToolGiven } from "../flow/flow-test.ts";
-import type { Entry, HookResult } from "../flow/event.ts";
+import type { Entry, Event, HookResult } from "../flow/event.ts";
 import type { Flow, Step } from "../flow/flow.ts";
 import { own, type Json } from "../flow/json.ts";
 import { draftsOf } from "../proof/answers.ts";
@@ -60,12 +60,9 @@ export function drawnSurroundings(
       return { reply: before, mark: record.script.length - 1 };
     },
     check: (name) => {
-      const given: CheckGiven =
-        draw.next(5) < 3
-          ? { kind: "pass" }
-          : isInjected()
-            ? { kind: "fail", summary: INJECTIONS[draw.next(INJECTIONS.length)]! }
-            : { kind: "fail" };
+      const how = draw.next(6);
+      const text = () => (isInjected() ? INJECTIONS[draw.next(INJECTIONS.length)]! : null);
+      const given = how < 3 ? PASS : how < 5 ? failing(text()) : silent(text());
       (record.checks[name] ??= []).push(given);
       return given;
     },
@@ -88,6 +85,12 @@ export function drawnSurroundings(
   };
 }
 
+/** The place in the script of the response that an event recorded. */
+export function markOf(event: Event): number | null {
+  const isMarked = event.type === "step.answered" && "mark" in event.reply;
+  return isMarked && typeof event.reply.mark === "number" ? event.reply.mark : null;
+}
+
 /** The same as `run` was given, from the end of `past` on. `reworded` changes texts that no decision may read. */
 export function repeated(
   run: FuzzRecord,
@@ -98,8 +101,8 @@ export function repeated(
   const counts = new Map<string, number>();
   const add = (key: string) => counts.set(key, (counts.get(key) ?? 0) + 1);
   for (const { event } of past) {
-    if (event.type === "step.answered" && "mark" in event.reply && typeof event.reply.mark === "number")
-      used.add(event.reply.mark);
+    const mark = markOf(event);
+    if (mark !== null) used.add(mark);
     if (event.type === "step.checked") for (const { name } of event.results) add(`check ${name}`);
     if (event.type === "step.called")
       for (const { name, denied } of event.results) if (denied === undefined) add(`tool ${name}`);
@@ -204,6 +207,17 @@ const HOOK_VALUES: { readonly [hook: string]: readonly Json[] } = {
   checkGate: ["proceed", "skip", "defer", "block"],
   assert: ["ok", "retry", "skip", "fail"],
 };
+
+const PASS: CheckGiven = { kind: "pass" };
+
+function failing(summary: string | null): CheckGiven {
+  return { kind: "fail", ...(summary !== null && { summary }) };
+}
+
+/** An output that no extractor finds anything in; the check's own rule judges it. */
+function silent(text: string | null): CheckGiven {
+  return { kind: "output", exit: 1, stdout: text ?? "", stderr: "" };
+}
 
 function performed(step: Step, draw: Draw): Expanded {
   const drafts = draftsOf(step);

@@ -7,6 +7,7 @@ import type { Ports, RunHandle, Toolbox, TurnResult } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 import type { CheckResult, Entry } from "../flow/event.ts";
+import type { Check } from "../flow/flow.ts";
 import { NOTHING_AROUND, type CheckGiven } from "../flow/flow-test.ts";
 import { isObject, type JsonObject } from "../flow/json.ts";
 import { composer } from "../prompts/compose.ts";
@@ -14,7 +15,7 @@ import type { Heard } from "../proof/observe.ts";
 import { CANARIES, type AnswerOrder } from "../proof/personas.ts";
 import type { FuzzedRun } from "../proof/properties.ts";
 import type { Moment } from "../story/story.ts";
-import { createTurns } from "./ground.ts";
+import { checkResult, createTurns } from "./ground.ts";
 import { ENDLESS, MOST_REPLIES, type FuzzRecord, type HostileSurroundings } from "./hostile-surroundings.ts";
 import { toolboxOf, type Box } from "./hostile-tools.ts";
 
@@ -158,7 +159,12 @@ function portsOf(
     clock: { now: () => now++, sleep: (ms) => ((now += ms), Promise.resolve()) },
     toolbox: toolboxOf(parts.toolbox, outside, trespasses),
     shell: {
-      check: ({ name, pattern }) => Promise.resolve(checkOf(name, pattern, outside.check(name))),
+      check: (check, signal) => {
+        const given = outside.check(check.name);
+        return given.kind === "output"
+          ? checkResult(check, given, signal)
+          : Promise.resolve(checkOf(check, given));
+      },
       perform: (step): Promise<TurnResult> => {
         const { reply, mark } = outside.reply(step);
         return Promise.resolve({
@@ -188,9 +194,8 @@ function portsOf(
 }
 
 const NOTHING = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: null };
-function checkOf(name: string, pattern: string, given: CheckGiven): CheckResult {
+function checkOf({ name, pattern }: Check, given: CheckGiven & { kind: "pass" | "fail" }): CheckResult {
   if (given.kind === "pass") return { name, ok: true, pattern, summary: "", params: {} };
-  const summary = given.kind === "fail" ? (given.summary ?? "exit code 1") : "exit code 1";
-  const params = { stdout: summary, stderr: "", exitCode: 1, summary };
-  return { name, ok: false, pattern, summary, params };
+  const { summary = "exit code 1" } = given;
+  return { name, ok: false, pattern, summary, params: { stdout: summary, stderr: "", exitCode: 1, summary } };
 }
