@@ -149,6 +149,7 @@ const WORKTREE = [
   { name: "branch", yields: true, takes: "NAME", help: "the branch of the worktree, which must be new" },
   {
     name: "base-branch",
+    yields: true,
     takes: "NAME",
     help: "start from this branch, and merge into it (default: the current one)",
   },
@@ -508,6 +509,16 @@ const DECLARED = {
       { name: "generate", help: "make tests for everything that no test covers, and print them" },
       { name: "covers", takes: "ID", help: "with --generate: only for elements whose names begin with ID" },
       { name: "write", help: "with --generate: write the tests to .agent/NAME/tests/generated.yaml" },
+      {
+        name: "recorded",
+        help: "instead of running tests: hold before, never and within of tests/settings.yaml over recorded runs",
+      },
+      {
+        name: "since",
+        takes: "TIME",
+        is: "duration",
+        help: "with --recorded: only runs of the last 24h or 30d",
+      },
     ],
     details: [
       "No model is called. Tests run in memory: no command runs, and no trust is needed. FILE names test files; patterns work.",
@@ -524,6 +535,7 @@ const DECLARED = {
       "lockstep test --reporter pretty --reporter junit=report.xml",
       "lockstep test iterator --coverage --coverage-file coverage.html",
       "lockstep test iterator --generate --write",
+      "lockstep test iterator --recorded --since 30d",
     ],
   },
   coverage: {
