@@ -24,9 +24,10 @@ import { toProblem, type Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
 import { emptyDocument, readText, type Document } from "./text/document.ts";
 import { joinPath } from "./text/paths.ts";
-import { readShape, showValue } from "./text/shape.ts";
+import { readShape, showValue, type Reader } from "./text/shape.ts";
 import { readYaml } from "./text/yaml.ts";
-import { TEST, TEST_FILE, type TestFileSource, type TestSource } from "./text/tests-shape.ts";
+import { checkGround, checkParts } from "./text/test-parts.ts";
+import { REPLY, TEST, TEST_FILE, type TestFileSource, type TestSource } from "./text/tests-shape.ts";
 
 export type TestsRead = { readonly tests: readonly FlowTest[]; readonly problems: readonly Problem[] };
 
@@ -72,10 +73,34 @@ export function readTestFile(
   const document = testDocument(files, file, findings);
   if (document === null) return [];
   const reading: Reading = { flow, files, document, findings };
-  const source = readShape(TEST_FILE, document.value, "", { document, code: "TEST-KEY", findings });
-  const written = isObject(document.value) ? document.value.tests : undefined;
-  if (source === undefined || !Array.isArray(written)) return [];
-  return (written as readonly Json[]).flatMap((test, at) => casesOf(reading, source, test, `/tests/${at}`));
+  const reader = strictReader(reading);
+  const source = readShape(TEST_FILE, document.value, "", reader);
+  if (source === undefined || !isObject(document.value) || !Array.isArray(document.value.tests)) return [];
+  const { tests: written, ...shared } = document.value;
+  checkParts(shared, "", reader);
+  const tests = (written as readonly Json[]).flatMap((test, at) =>
+    casesOf(reading, source, test, `/tests/${at}`),
+  );
+  if (source.project !== undefined) checkGround(shared, "", "project", reader);
+  else if (tests.length > 0 && tests.every(({ ground }) => ground.kind === "memory"))
+    checkGround(shared, "", "memory", reader);
+  onceEach(findings);
+  return tests;
+}
+
+/** A misspelled key would silently test nothing: it is an error. */
+function strictReader({ document, findings }: Reading): Reader {
+  return { document, code: "TEST-KEY", unknown: "TEST-KEY", findings };
+}
+
+/** Each case of a table is read by itself and may show the same. */
+function onceEach(findings: Finding[]): void {
+  const seen = new Set<string>();
+  const once = findings.filter(({ code, document, pointer, message }) => {
+    const name = JSON.stringify([code, document.file, pointer, message]);
+    return !seen.has(name) && seen.add(name);
+  });
+  findings.splice(0, findings.length, ...once);
 }
 
 /** Reads a file of tests as YAML or JSON; null: it cannot be read, and the findings say why. */
@@ -114,7 +139,10 @@ function casesOf(
     findings: quiet.findings,
   });
   if (source === undefined) return [];
-  if (source.cases === undefined) return [testOf(reading, file, source, pointer)];
+  if (source.cases === undefined) {
+    checkTest(reading, file, written, pointer);
+    return [testOf(reading, file, source, pointer)];
+  }
   const text = JSON.stringify(withoutCases(written));
   return source.cases.flatMap((one, at) => {
     if (!isObject(one)) return [];
@@ -127,13 +155,23 @@ function casesOf(
           `The value "${name}" of the cases is never used.`,
           `Use it as \${case.${name}}, or remove it.`,
         );
-    const filled = readShape(TEST, replaced(written, one), pointer, {
+    const whole = replaced(written, one);
+    checkTest(reading, file, whole, pointer);
+    const filled = readShape(TEST, whole, pointer, {
       document: reading.document,
       code: "TEST-KEY",
       findings: [],
     });
     return filled === undefined ? [] : [testOf(reading, file, filled, pointer)];
   });
+}
+
+function checkTest(reading: Reading, file: TestFileSource, written: Json, pointer: string): void {
+  if (!isObject(written)) return;
+  const reader = strictReader(reading);
+  const isProject = (written.project ?? file.project) !== undefined;
+  checkParts(written, pointer, reader);
+  checkGround(written, pointer, isProject ? "project" : "memory", reader);
 }
 
 function withoutCases(test: Json): Json {
@@ -254,29 +292,6 @@ function scriptFile(reading: Reading, path: string, pointer: string): readonly T
   return (replies as readonly Json[]).flatMap((reply, at) => replyOf(inFile, reply, `${base}/${at}`));
 }
 
-const REPLY_KEYS = [
-  "step",
-  "label",
-  "with",
-  "times",
-  "saw",
-  "unseen",
-  "text",
-  "output",
-  "calls",
-  "error",
-  "usage",
-];
-const FAULTS: readonly string[] = [
-  "auth",
-  "rate-limit",
-  "overloaded",
-  "network",
-  "bad-request",
-  "process",
-  "other",
-];
-
 function replyOf(reading: Reading, written: Json, pointer: string): readonly TestReply[] {
   const { line } = reading.document.place(pointer);
   if (typeof written === "string") {
@@ -305,15 +320,7 @@ function replyOf(reading: Reading, written: Json, pointer: string): readonly Tes
     );
     return [];
   }
-  for (const key of Object.keys(written))
-    if (!REPLY_KEYS.includes(key))
-      report(
-        reading,
-        "TEST-KEY",
-        `${pointer}/${escapeSegment(key)}`,
-        `"${key}" is not a key of a response.${didYouMean(key, REPLY_KEYS)}`,
-        `Use one of: ${REPLY_KEYS.join(", ")}.`,
-      );
+  readShape(REPLY, written, pointer, strictReader(reading));
   const { step: id, label, with: given, times, saw, unseen, text, output, calls, error, usage } = written;
   const step = typeof id === "string" ? stepNamed(reading, id, `${pointer}/step`) : null;
   if (typeof label === "string" && step !== null) labelNamed(reading, step, label, `${pointer}/label`);
@@ -330,14 +337,6 @@ function replyOf(reading: Reading, written: Json, pointer: string): readonly Tes
       pointer,
       "The response says nothing.",
       "Give it label, text, output, calls or error.",
-    );
-  if (isObject(error) && !FAULTS.some((kind) => kind === error.kind))
-    report(
-      reading,
-      "TEST-KEY",
-      `${pointer}/error`,
-      `${showValue(error.kind ?? null)} is not a kind of failure.`,
-      `Use one of: ${FAULTS.join(", ")}.`,
     );
   return [
     {
@@ -441,7 +440,6 @@ function aroundOf(reading: Reading, file: TestFileSource, source: TestSource, po
       typeof answer === "string" ? answer : null,
     ),
     github: objectIn(source.github ?? file.github),
-    http: Object.fromEntries([...file.http, ...source.http]),
     ...(clock !== undefined && { clock: timeIn(reading, clock, `${pointer}/clock`) }),
     order: source.order ?? file.order ?? [],
   };
