@@ -9,15 +9,6 @@ export function checkParts(written: JsonObject, pointer: string, reader: Reader)
   for (const [place, shape] of TEST_PARTS)
     for (const [value, at] of valuesAt(written, place.split("/"), pointer))
       if (isObject(value)) readShape(shape, value, at, reader);
-  for (const [at, answer] of listOf(own(written, "answers")).entries())
-    if (answer !== null && typeof answer !== "string")
-      reader.findings.push({
-        code: reader.code,
-        document: reader.document,
-        pointer: `${pointer}/answers/${at}`,
-        message: `${JSON.stringify(answer)} is not an answer of a person.`,
-        fix: "Write it as a text in quotes, or null if nobody is there.",
-      });
 }
 
 /** Only tables stand for these in memory, and only a copy has the others. */
@@ -77,8 +68,4 @@ function valuesAt(
   if (!isObject(value)) return [];
   const keys = segment === "*" ? Object.keys(value) : [segment];
   return keys.flatMap((key) => valuesAt(own(value, key), rest, `${pointer}/${escapeSegment(key)}`));
-}
-
-function listOf(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : [];
 }

@@ -32,7 +32,7 @@ const AROUND = {
   sights: list("Whether what the verdict looks at outside is as it should be, look by look.", flag("Met.")),
   answers: list(
     "What people say to the questions of the run, in order; null: nobody is there.",
-    anything("An answer."),
+    text("An answer.", { nullable: true }),
   ),
   github: anything("The issue, its labels and comments, and the requests that fail.", { types: ["object"] }),
   clock: text("When the run begins, such as 2026-01-01T00:00:00Z."),

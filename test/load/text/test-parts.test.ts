@@ -70,7 +70,7 @@ const ROWS: readonly (readonly [what: string, test: string, problem: RegExp | nu
     /5 .*Did you mean "rate-limit"/,
   ],
   ["zero times", "script: [{ step: initial.issue, label: next, times: 0 }]", /5 .*at least 1/],
-  ["an answer that is not a text", "answers: [7]", /5 7 is not an answer of a person/],
+  ["an answer that is not a text", "answers: [7]", /5 .*answers.* is 7, but must be a string/],
   ["an answer of nobody", "answers: [null, sure]", null],
   ["a table of checks in memory", "checks: { tests-pass: [fail, { exit: 0 }] }", null],
   [
