@@ -1,0 +1,55 @@
+/** A command to copy: the line that does the same in a terminal. */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { commandLine } from "../command.ts";
+import { offerCommand } from "../keys.ts";
+import { commandName } from "../project.ts";
+
+/** @param isMain `y` copies it: one on each screen */
+export function CopyCommand({
+  words,
+  isMain = false,
+}: {
+  readonly words: readonly string[];
+  readonly isMain?: boolean;
+}): JSX.Element | null {
+  const line = commandLine(words, commandName());
+  useEffect(() => (isMain && line !== null ? offerCommand(line) : undefined), [isMain, line]);
+  if (line === null) return null;
+  return (
+    <div class="command">
+      <code tabIndex={0} aria-label="The same as a command">
+        <bdi>{line}</bdi>
+      </code>
+      <CopyButton text={line} label="Copy the command" />
+    </div>
+  );
+}
+
+export function CopyButton({
+  text,
+  label = "Copy",
+  children = "Copy",
+}: {
+  readonly text: string | (() => string);
+  readonly label?: string;
+  readonly children?: string;
+}): JSX.Element {
+  const [state, setState] = useState<"idle" | "copied" | "refused">("idle");
+  useEffect(() => {
+    if (state === "idle") return;
+    const timer = setTimeout(() => setState("idle"), 1500);
+    return () => clearTimeout(timer);
+  }, [state]);
+  const copy = () => {
+    navigator.clipboard.writeText(typeof text === "string" ? text : text()).then(
+      () => setState("copied"),
+      () => setState("refused"),
+    );
+  };
+  return (
+    <button type="button" class="btn small" aria-label={label} onClick={copy}>
+      {state === "copied" ? "Copied" : state === "refused" ? "Not allowed" : children}
+    </button>
+  );
+}
