@@ -382,8 +382,8 @@ export type AnsweredDocument = {
   readonly command: string;
 };
 
-/** `agents/NAME/arguments` validates arguments as the command line does. */
-export type ArgumentsRequest = { readonly args: JsonObject };
+/** `agents/NAME/arguments` validates arguments as the command line does; everything else is for `command`. */
+export type ArgumentsRequest = Omit<StartRequest, "agent" | "trust">;
 export type ArgumentsDocument = {
   readonly v: 1;
   readonly args: JsonObject;
