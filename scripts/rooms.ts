@@ -55,7 +55,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   },
   studio: {
     about: "The server of `lockstep studio`: a local web page over the journal.",
-    imports: ["flow", "load", "engine", "story", "tell", "proof", "run"],
+    imports: ["flow", "load", "engine", "boundaries/redact", "story", "tell", "proof", "run"],
   },
   "studio/page": {
     about: "The page of `lockstep studio`. Runs in a browser.",

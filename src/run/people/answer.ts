@@ -82,7 +82,8 @@ export function answerWith(
   };
 }
 
-function namelessQuestion(run: string, event: Event | null): readonly OpenQuestion[] {
+/** What a run was asked before questions had names: its newest `step.suspended` says it. */
+export function namelessQuestion(run: string, event: Event | null): readonly OpenQuestion[] {
   if (event?.type !== "step.suspended" || event.choices === undefined) return [];
   const about = event.code === "PermissionRequired" ? "grant" : "gate";
   return [

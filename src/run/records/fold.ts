@@ -16,6 +16,8 @@ export type Folded = {
   readonly last: Entry | null;
 };
 
+export type PartlyFolded = Folded & { readonly damage: Damage | null };
+
 type Hear = (moment: Moment) => void;
 
 export async function foldRun(journal: Journal, row: RunRow, hear?: Hear): Promise<Folded> {
@@ -25,11 +27,7 @@ export async function foldRun(journal: Journal, row: RunRow, hear?: Hear): Promi
 }
 
 /** The same as far as it can be read, for looking at it. Throws where nothing can. */
-export async function foldPartly(
-  journal: Journal,
-  row: RunRow,
-  hear?: Hear,
-): Promise<Folded & { readonly damage: Damage | null }> {
+export async function foldPartly(journal: Journal, row: RunRow, hear?: Hear): Promise<PartlyFolded> {
   const { met, ...folded } = await foldUntil(journal, row, hear);
   if (met !== null && met.seq <= 1) throw met;
   return { ...folded, damage: damageOf(row, met) };
