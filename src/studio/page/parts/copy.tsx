@@ -1,6 +1,7 @@
 /** A command to copy: the line that does the same in a terminal. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { shown } from "../../../flow/text/harmless.ts";
 import { commandLine } from "../command.ts";
 import { offerCommand } from "../keys.ts";
 import { commandName } from "../project.ts";
@@ -15,13 +16,18 @@ export function CopyCommand({
 }): JSX.Element | null {
   const line = commandLine(words, commandName());
   useEffect(() => (isMain && line !== null ? offerCommand(line) : undefined), [isMain, line]);
-  if (line === null) return null;
+  return line === null ? null : <CopyLine line={line} />;
+}
+
+/** A line that the server wrote. It can be copied where all of it can be seen. */
+export function CopyLine({ line }: { readonly line: string }): JSX.Element {
+  const seen = shown(line.toWellFormed());
   return (
     <div class="command">
-      <code tabIndex={0} aria-label="The same as a command">
-        <bdi>{line}</bdi>
+      <code tabIndex={0} role="group" aria-label="The same as a command">
+        <bdi>{seen}</bdi>
       </code>
-      <CopyButton text={line} label="Copy the command" />
+      {seen === line && <CopyButton text={line} label="Copy the command" />}
     </div>
   );
 }
