@@ -7,7 +7,7 @@ import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
-import { KIND_WORDS, targetText } from "../graph/graph-words.ts";
+import { KIND_WORDS, targetText } from "../../tell/graph-words.ts";
 import { stepText } from "../text/explain-step.ts";
 import { dimmed, facts, factSection, originText, plainValue, promptFacts } from "../text/facts.ts";
 import { countProblems } from "../text/problems.ts";

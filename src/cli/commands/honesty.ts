@@ -3,8 +3,7 @@ import type { Honesty, Rate, RunClaims } from "../../proof/honesty.ts";
 import { claimsBy, createClaims, honestyOf, type HonestyRow } from "../../proof/honesty.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { RunnerError } from "../../run/errors.ts";
-import type { Journal } from "../../run/index.ts";
-import { foldPartly } from "../../run/records/fold.ts";
+import { foldPartly, withKnownFlows } from "../../run/records/fold.ts";
 import { everyRow } from "../../run/records/runs.ts";
 import { loadNamed } from "../agent.ts";
 import type { CallOf } from "../commands.ts";
@@ -64,19 +63,6 @@ async function claimsOf(
     }
   }).finally(() => call.screen.status(null));
   return { runs, damaged };
-}
-
-/** Most runs share a flow: it is read once, and what was compiled for it is kept with it. */
-function withKnownFlows(journal: Journal): Journal {
-  const known = new Map<string, ReturnType<Journal["flow"]>>();
-  return {
-    ...journal,
-    flow: (digest) => {
-      const flow = known.get(digest) ?? journal.flow(digest);
-      known.set(digest, flow);
-      return flow;
-    },
-  };
 }
 
 const SHOWN_EVERY = 50;

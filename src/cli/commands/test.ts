@@ -20,7 +20,7 @@ import { runTests } from "../tests/run-tests.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
 import { renderProblems } from "../text/problems.ts";
 import { count, shownInLine } from "../text/text.ts";
-import { repeatOnChange, watchedFiles } from "../watch.ts";
+import { repeatOnChange, watchedFiles } from "../../run/watch/files.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
   if (call.flags.watch && call.flags.list)

@@ -1,7 +1,7 @@
 /** What holds for one step, and where it was said, as a person reads it. */
 import type { Check, Guard, SuccessRule } from "../../flow/flow.ts";
 import type { StageExplained, StepExplained } from "../../tell/explain-step.ts";
-import { conditionText, KIND_WORDS, targetText } from "../graph/graph-words.ts";
+import { conditionText, KIND_WORDS, targetText } from "../../tell/graph-words.ts";
 import {
   dimmed,
   facts,

@@ -4,7 +4,7 @@ import type { Say } from "../../flow/command.ts";
 import type { Why } from "../../tell/why.ts";
 import { eventWords } from "../../tell/event-words.ts";
 import { supplierText, type Fact } from "./facts.ts";
-import { KIND_WORDS } from "../graph/graph-words.ts";
+import { KIND_WORDS } from "../../tell/graph-words.ts";
 import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";
 import { choiceText, commandText, whyMoveText, schemaText, standRows, UNDECIDED } from "./why-words.ts";
 import { createPage, type Page } from "./why-page.ts";

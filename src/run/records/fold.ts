@@ -57,3 +57,16 @@ async function foldUntil(journal: Journal, row: RunRow, hear?: Hear) {
   };
   return { state, flow, digest, last, met };
 }
+
+/** Most runs share a flow: it is read once, and what was compiled for it is kept with it. */
+export function withKnownFlows(journal: Journal): Journal {
+  const known = new Map<string, ReturnType<Journal["flow"]>>();
+  return {
+    ...journal,
+    flow: (digest) => {
+      const flow = known.get(digest) ?? journal.flow(digest);
+      known.set(digest, flow);
+      return flow;
+    },
+  };
+}
