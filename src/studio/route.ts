@@ -108,7 +108,12 @@ export function statusOf(code: string): number {
   return code === "JOURNAL_UNAVAILABLE" ? 503 : 400;
 }
 
-const NOT_FOUND: ReadonlySet<string> = new Set(["RUN_UNKNOWN", "STEP_UNKNOWN", "AGENT_UNKNOWN"]);
+const NOT_FOUND: ReadonlySet<string> = new Set([
+  "RUN_UNKNOWN",
+  "STEP_UNKNOWN",
+  "ENTRY_UNKNOWN",
+  "AGENT_UNKNOWN",
+]);
 const CONFLICT: ReadonlySet<string> = new Set([
   "RUN_OWNED_ELSEWHERE",
   "RUN_EXISTS",
