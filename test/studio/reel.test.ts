@@ -63,7 +63,7 @@ for (const name of fixtures) {
       assert.deepEqual(
         fold
           .lanesAt(entry.seq)
-          .map(({ step, visit, doing, halted }) => [step, visit, doing, ...(halted ? [1] : [])]),
+          .map(({ step, visit, doing, halted }) => (halted ? [step, visit, doing, 1] : [step, visit, doing])),
         under,
       );
       assert.ok(fold.lanesAt(entry.seq).every(({ since }) => since <= entry.at));
