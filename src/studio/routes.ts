@@ -1,4 +1,5 @@
 /** The table of routes: method, path, and what answers it. */
+import { deskRoutes } from "./desk-routes.ts";
 import {
   lookAtAllEffects,
   lookAtEffects,
@@ -15,10 +16,10 @@ import {
   lookAtWhy,
   lookAtWorktrees,
 } from "./looks.ts";
-import type { Route } from "./route.ts";
+import type { StudioRoute } from "./route.ts";
 import type { Streams } from "./streams.ts";
 
-export function routesOf(streams: Streams): readonly Route[] {
+export function routesOf(streams: Streams): readonly StudioRoute[] {
   return [
     { method: "GET", path: "project", answer: lookAtProject },
     { method: "GET", path: "runs", answer: lookAtRuns },
@@ -36,5 +37,6 @@ export function routesOf(streams: Streams): readonly Route[] {
     { method: "GET", path: "questions", answer: lookAtQuestions },
     { method: "GET", path: "worktrees", answer: lookAtWorktrees },
     { method: "GET", path: "stream", answer: streams.open },
+    ...deskRoutes,
   ];
 }
