@@ -5,9 +5,14 @@ import { ALL_RUNS, type Route } from "../route.ts";
 import { CompareScreen } from "./compare.tsx";
 import { FlowsScreen } from "./flows.tsx";
 import { InboxScreen } from "./inbox.tsx";
+import { EffectsScreen } from "./effects.tsx";
+import { declareScreens } from "./known.ts";
+import { RunScreen } from "./run.tsx";
 import { RunsScreen } from "./runs.tsx";
 import { StartScreen } from "./start.tsx";
+import { TalkScreen } from "./talk.tsx";
 import { WhatIfScreen } from "./whatif.tsx";
+import { WhyScreen } from "./why.tsx";
 
 type Screens = {
   readonly [at in Route["at"]]?: FunctionComponent<{ readonly route: Extract<Route, { readonly at: at }> }>;
@@ -15,12 +20,18 @@ type Screens = {
 
 export const SCREENS: Screens = {
   runs: RunsScreen,
+  run: RunScreen,
+  talk: TalkScreen,
+  why: WhyScreen,
+  effects: EffectsScreen,
   inbox: InboxScreen,
   flows: FlowsScreen,
   start: StartScreen,
   compare: CompareScreen,
   whatif: WhatIfScreen,
 };
+
+declareScreens(Object.keys(SCREENS));
 
 export const PLACES: readonly RailPlace[] = [
   { name: "Runs", key: "r", route: ALL_RUNS, holds: ["runs", "run", "talk", "why", "fork", "compare"] },
