@@ -5,6 +5,7 @@ import type { BackendSpec, ForkOrigin } from "../flow/event.ts";
 import type { Parameter, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
+import type { AddedFigures } from "../proof/added-figures.ts";
 import type { ModelRow } from "../run/world/model-survey.ts";
 import type { Boundary } from "../run/boundary.ts";
 import type { RunSummary, Shown, Damage } from "../run/records/runs.ts";
@@ -21,7 +22,7 @@ import type { StepExplained } from "../tell/explain-step.ts";
 import type { Frame } from "../tell/frames.ts";
 import type { LogLine } from "../tell/log-line.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
-import type { Outline } from "../tell/outline.ts";
+import type { Edge, Outline } from "../tell/outline.ts";
 import type { Utterance } from "../tell/transcript.ts";
 import type { Why } from "../tell/why.ts";
 
@@ -287,9 +288,13 @@ export type AgentDocument = {
   readonly problems: readonly Problem[];
   readonly parameters: readonly Parameter[];
   readonly openArguments: boolean;
+  /** Some prompt reads what is piped in. */
+  readonly takesInput: boolean;
+  /** The agent's own script, to be run without a model; null: it has none. */
+  readonly script: string | null;
   /** "Costs at most …", where that is known. */
   readonly costLine: string | null;
-  /** What has to be trusted before it runs; null: nothing, or it is trusted already. */
+  /** What has to be trusted before it runs; null: nothing, it is trusted already, or the studio is read only. */
   readonly trust: TrustQuestion | null;
   /** Arguments of earlier runs, newest first; at most 10. */
   readonly earlier: readonly { readonly run: string; readonly args: JsonObject }[];
@@ -307,8 +312,22 @@ export type CompareDocument = Comparison & {
   /** The steps of each, in order. */
   readonly ways: readonly [readonly VisitSeen[], readonly VisitSeen[]];
 };
+/** `figures?agent=NAME&since=MS&flow=DIGEST`; `since`: epoch milliseconds. Places such as `in` count from 0 in `ids`. */
+export type FiguresDocument = AddedFigures & {
+  readonly v: 1;
+  /** Runs that can only partly be read, or not at all; as far as they can, they are counted. */
+  readonly damaged: readonly string[];
+  /** Edges of the agent's flow as its files are now, and how often the runs took each; null: no agent was asked for. */
+  readonly ways:
+    | readonly (Pick<Edge, "from" | "label" | "kind" | "to"> & { readonly taken: number })[]
+    | null;
+};
 /** `whatif/NAME` */
-export type WhatIfDocument = WhatIf & { readonly changes: readonly FlowChange[] };
+export type WhatIfDocument = WhatIf & {
+  /** From the flow of the newest run to the files as they are now. */
+  readonly changes: readonly FlowChange[];
+  readonly outline: Outline;
+};
 
 // POST /api/…
 
@@ -330,7 +349,13 @@ export type StartRequest = {
 };
 
 /** 202. `command`: the line that was run. */
-export type StartedDocument = { readonly v: 1; readonly run: string; readonly command: string };
+export type StartedDocument = {
+  readonly v: 1;
+  readonly run: string;
+  readonly command: string;
+  /** The run is recorded, and nothing drives it: why. */
+  readonly refusal?: Refusal;
+};
 
 /** `runs/RUN/resume`, also for `continue`. */
 export type ResumeRequest = { readonly adopt?: boolean; readonly trust?: string };
@@ -379,16 +404,18 @@ export type AnsweredDocument = {
   readonly answer: string;
   /** What goes on with the run: the process that drives it, a command that was started, or nothing. */
   readonly goesOn: "driven" | "resumed" | "no";
+  /** Why it does not go on although it should. */
+  readonly refusal?: Refusal;
   readonly command: string;
 };
 
-/** `agents/NAME/arguments` validates arguments as the command line does; everything else is for `command`. */
-export type ArgumentsRequest = Omit<StartRequest, "agent" | "trust">;
+/** `agents/NAME/arguments` validates arguments as the command line does. */
+export type ArgumentsRequest = Omit<StartRequest, "agent">;
 export type ArgumentsDocument = {
   readonly v: 1;
   readonly args: JsonObject;
   readonly errors: readonly { readonly field: string | null; readonly message: string }[];
-  /** The line that would run. */
+  /** The line that would run; empty where a word of it cannot be shown. */
   readonly command: string;
 };
 
