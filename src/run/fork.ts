@@ -83,8 +83,8 @@ export type Parted = {
   readonly origin: string;
   /** The last entry that is shared. */
   readonly seq: number;
-  /** The decisions that are shared, in order. */
-  readonly shared: readonly Led[];
+  /** The decisions that are shared, in order, each with its entry. */
+  readonly shared: readonly (Led & { readonly seq: number })[];
   readonly edits: readonly string[];
   /** Where an edited answer does not fit its schema: the model is then asked again. */
   readonly misfits: readonly string[];
@@ -123,7 +123,10 @@ async function drafted(
     run: null,
     origin: recorded.row.id,
     seq: cut.seq,
-    shared: recorded.entries.slice(0, cut.seq).flatMap((entry) => decisionIn(entry) ?? []),
+    shared: recorded.entries.slice(0, cut.seq).flatMap((entry) => {
+      const led = decisionIn(entry);
+      return led === undefined ? [] : [{ ...led, seq: entry.seq }];
+    }),
     edits: edited,
     misfits: isHeld ? everyFault(answer.schema.schema, output) : [],
     budget: budgetLine(budgetOf(wanted)),

@@ -9,6 +9,7 @@ import { RunnerError } from "../run/errors.ts";
 import { findProject } from "../run/world/project.ts";
 import { secretsOf } from "../run/world/secrets.ts";
 import { openAssets } from "./assets.ts";
+import { createDesk, withFileNews, type CommandKnowledge } from "./desk.ts";
 import { openDoor } from "./door.ts";
 import { createNews } from "./news.ts";
 import type { Studio } from "./route.ts";
@@ -24,6 +25,7 @@ export type StudioOptions = {
   readonly version: string;
   /** How this user types the command. */
   readonly command: string;
+  readonly knowledge: CommandKnowledge;
   /** Absent: one that follows from the project's folder, or the next free one. 0: any. */
   readonly port?: number | undefined;
   /** Absent: 127.0.0.1. Anything else that is not loopback is read-only. */
@@ -48,7 +50,8 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
   const closing = new AbortController();
   const door = openDoor(project.stateDir, env);
   const shelf = createShelf();
-  const news = createNews(door.journal, shelf);
+  const desk = createDesk(project, options.knowledge, { cwd, stateFlag: stateDir, env });
+  const news = withFileNews(createNews(door.journal, shelf), desk, closing.signal);
   const streams = createStreams();
   const { value: redact } = createRedactor(() => secretsOf({ env, cwd }));
   const host = options.host ?? "127.0.0.1";
@@ -67,6 +70,7 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
     redact,
     shelf,
     news,
+    desk,
     signal: closing.signal,
   };
   const token = randomBytes(32).toString("base64url");

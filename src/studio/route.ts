@@ -3,6 +3,7 @@ import type { Journal } from "../engine/ports.ts";
 import { RunnerError } from "../run/errors.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { Project } from "../run/world/project.ts";
+import type { Desk } from "./desk.ts";
 import type { StudioNews } from "./news.ts";
 import type { FoldShelf } from "./shelf.ts";
 import type { ProjectDocument, Refusal } from "./wire.ts";
@@ -60,6 +61,7 @@ export type Studio = {
   readonly redact: <T>(value: T) => T;
   readonly shelf: FoldShelf;
   readonly news: StudioNews;
+  readonly desk: Desk;
   /** Aborted when the studio closes. */
   readonly signal: AbortSignal;
 };
@@ -114,7 +116,10 @@ const CONFLICT: ReadonlySet<string> = new Set([
   "RUN_EXISTS",
   "RUN_AMBIGUOUS",
   "RUN_OPEN",
-  "RUN_ENDED",
+  "RUN_OVER",
+  "RUN_PAUSED",
+  "FLOW_INCOMPATIBLE",
+  "FLOW_INVALID",
   "NOT_DRIVEN",
   "NO_QUESTION",
   "QUESTION_ANSWERED",

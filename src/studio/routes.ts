@@ -1,4 +1,5 @@
 /** The table of routes: method, path, and what answers it. */
+import { deskRoutes } from "./desk-routes.ts";
 import {
   lookAtAllEffects,
   lookAtEffects,
@@ -36,5 +37,6 @@ export function routesOf(streams: Streams): readonly Route[] {
     { method: "GET", path: "questions", answer: lookAtQuestions },
     { method: "GET", path: "worktrees", answer: lookAtWorktrees },
     { method: "GET", path: "stream", answer: streams.open },
+    ...deskRoutes,
   ];
 }

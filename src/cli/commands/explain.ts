@@ -28,7 +28,7 @@ export async function explain(call: CallOf<"explain">): Promise<number> {
     const sandbox = await heldHere(call, loaded.flow);
     if (call.flags.json) screen.document({ ...agent, sandbox });
     else {
-      const { moneyLine } = await import("../text/money.ts");
+      const { moneyLine } = await import("../../run/world/money.ts");
       const here = { money: moneyLine(loaded.flow, call.host.env), commands: heldText(sandbox) };
       screen.print(agentText(agent, outlineOf(loaded.flow), screen.out, here));
     }

@@ -7,6 +7,7 @@ import { platform } from "node:process";
 import { pathToFileURL } from "node:url";
 import { findProgram } from "../../run/world/programs.ts";
 import { isLoopback, openStudio, type OpenStudio } from "../../studio/index.ts";
+import { loadNamed, parametersOf } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { versionText } from "../version.ts";
@@ -21,6 +22,11 @@ export async function serveStudio(call: CallOf<"studio">): Promise<number> {
     env: host.env,
     version: versionText(false),
     command: host.program,
+    knowledge: {
+      program: [process.execPath, process.argv[1] ?? ""],
+      load: async (name, files) => await loadNamed(name, cwd, files),
+      parametersOf,
+    },
     port: flags.port,
     host: flags.host,
     names: flags.name === undefined ? [] : [flags.name],

@@ -12,6 +12,8 @@ export type FiguresOf = {
   readonly since?: number;
   /** The digest of the flow that a run ended with, or a beginning of it. */
   readonly flow?: string;
+  /** At most so many runs, the newest ones. */
+  readonly limit?: number;
   readonly signal?: AbortSignal;
 };
 
@@ -32,13 +34,14 @@ const TURN = 400;
 /** Keeps the figures of runs for as long as it is kept itself. */
 export function createFigures(): (journal: Journal, which?: FiguresOf) => Promise<ReadFigures> {
   const kept = new Map<string, Kept>();
-  return async (journal, { agent, since = -Infinity, flow = "", signal } = {}) => {
+  return async (journal, { agent, since = -Infinity, flow = "", limit = Infinity, signal } = {}) => {
     const reading = withKnownFlows(journal);
     const runs: FiguredRun[] = [];
     const damaged: string[] = [];
     let entries = 0;
     for await (const row of everyRow(reading, agent === undefined ? {} : { agent })) {
       signal?.throwIfAborted();
+      if (runs.length >= limit) break;
       if (row.createdAt < since) continue;
       let known = kept.get(row.id);
       if (known?.events !== row.events) {
