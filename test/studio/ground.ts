@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { builtCommand } from "../built.ts";
-import { agentFiles, PROVEN, stepTo, writeFiles } from "../run/project.ts";
+import { agentFiles, stepTo, writeFiles } from "../run/project.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
 
@@ -135,24 +135,31 @@ export async function fullGround(): Promise<FullGround> {
     topic: {
       type: "string",
       description: "What it is about",
+      cli: "--topic",
       required: true,
       validation: { pattern: "^[a-z]+$" },
     },
-    depth: { type: "number", description: "How deep", default: 2, validation: { min: 1, max: 5 } },
+    depth: {
+      type: "number",
+      description: "How deep",
+      cli: "--depth",
+      default: 2,
+      validation: { min: 1, max: 5 },
+    },
     tone: {
       type: "string",
       description: "In which tone",
+      cli: "--tone",
       default: "plain",
       validation: { enum: ["plain", "formal"] },
     },
-    strict: { type: "boolean", description: "Stop at the first fault", default: false },
-    files: { type: "array", description: "Files to look at" },
-    options: { type: "object", description: "Anything else" },
+    careful: { type: "boolean", description: "Look twice", cli: "--careful", default: false },
+    files: { type: "array", description: "Files to look at", cli: "--files" },
   };
   const typed = agentFiles(
     "typed",
     { "initial.a": stepTo("work", { next: "closure.a" }), "closure.a": stepTo("closure", { closing: null }) },
-    { agent: { parameters }, registry: PROVEN },
+    { agent: { parameters } },
   );
   writeFiles(folder, {
     ...broken,
@@ -161,6 +168,15 @@ export async function fullGround(): Promise<FullGround> {
     "edit.yaml": noteScript([EDIT]),
     "build.yaml": noteScript([COMMAND]),
     "note.yaml": noteScript([]),
+    // The same way, with the files as the first run left them: this time "done" is true at once.
+    "again.yaml": JSON.stringify({
+      replies: [
+        {
+          step: "closure.issue",
+          output: { stepId: "closure.issue", next_action: { action: "closing", reason: "nothing is left" } },
+        },
+      ],
+    }),
     "short.yaml": JSON.stringify({
       replies: [{ step: NOTE[0], error: { kind: "auth", message: "The key was refused." } }],
     }),
@@ -188,9 +204,7 @@ export async function fullGround(): Promise<FullGround> {
     "--expire",
     "24h",
   );
-  const forked = String(
-    lockstep("fork", fixed, "--at", "closure.issue@2", "--script", "01-fix-a-test.yaml").run ?? fixed,
-  );
+  const forked = String(lockstep("fork", fixed, "--at", "closure.issue@1", "--script", "again.yaml").run);
   return { ...ground, runs: { fixed, forked, shipped, failed, editing, building } };
 }
 

@@ -3,7 +3,9 @@ import type { FunctionComponent } from "preact";
 import type { RailPlace } from "../frame.tsx";
 import { ALL_RUNS, type Route } from "../route.ts";
 import { CompareScreen } from "./compare.tsx";
+import { FiguresScreen } from "./figures.tsx";
 import { FlowsScreen } from "./flows.tsx";
+import { ForkScreen } from "./fork.tsx";
 import { InboxScreen } from "./inbox.tsx";
 import { RunsScreen } from "./runs.tsx";
 import { StartScreen } from "./start.tsx";
@@ -19,12 +21,20 @@ export const SCREENS: Screens = {
   flows: FlowsScreen,
   start: StartScreen,
   compare: CompareScreen,
+  fork: ForkScreen,
   whatif: WhatIfScreen,
+  figures: FiguresScreen,
 };
 
 export const PLACES: readonly RailPlace[] = [
   { name: "Runs", key: "r", route: ALL_RUNS, holds: ["runs", "run", "talk", "why", "fork", "compare"] },
   { name: "Inbox", key: "i", route: { at: "inbox" }, holds: ["inbox"] },
   { name: "Flows", key: "f", route: { at: "flows" }, holds: ["flows", "flow", "start"] },
+  {
+    name: "Figures",
+    key: "s",
+    route: { at: "figures", agent: "", since: "", flow: "" },
+    holds: ["figures"],
+  },
   { name: "What if", key: "w", route: { at: "whatif", agent: null }, holds: ["whatif"] },
 ];
