@@ -16,7 +16,7 @@ import { budgetOf, costLine } from "../tell/budget.ts";
 import { outlineOf, type Outline } from "../tell/outline.ts";
 import { argumentsRequest, shownLine } from "./acts.ts";
 import { judgeArguments, runLine } from "./command-line.ts";
-import { reply, RefusedRequest, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
+import { reply, StudioRefusal, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
 import { untrusted } from "./trusting.ts";
 import type { AgentDocument, AgentLine, AgentsDocument, ArgumentsDocument, StepDocument } from "./wire.ts";
 
@@ -142,7 +142,7 @@ export function hitsTogether(all: readonly Hits[]): Hits {
 export async function lookAtStep({ params }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { name = "", step: id = "" } = params;
   const step = explainStep(await studio.desk.agents.load(name), id);
-  if (step === null) throw new RefusedRequest(404, "STEP_UNKNOWN", `Agent "${name}" has no step "${id}".`);
+  if (step === null) throw new StudioRefusal(404, "STEP_UNKNOWN", `Agent "${name}" has no step "${id}".`);
   return reply(step satisfies StepDocument);
 }
 
@@ -158,7 +158,7 @@ export async function lookAtBoundary({ params }: StudioRequest, studio: Studio):
 /** FLOW_INVALID, with the findings, where the files hold no flow. */
 export function flowIn({ agent, flow, problems }: LoadedAgent): Flow {
   if (flow !== null) return flow;
-  throw new RefusedRequest(409, "FLOW_INVALID", `The files of agent "${agent}" hold no flow.`, { problems });
+  throw new StudioRefusal(409, "FLOW_INVALID", `The files of agent "${agent}" hold no flow.`, { problems });
 }
 
 /** Judges what is in the form; nothing is started. */

@@ -1,5 +1,5 @@
 /** The routes about agents, actions and many runs. What answers them is loaded with the first request that needs it. */
-import type { Route, Studio, StudioAnswer, StudioRequest } from "./route.ts";
+import type { StudioRoute, Studio, StudioAnswer, StudioRequest } from "./route.ts";
 
 type Answering = (asked: StudioRequest, studio: Studio) => Promise<StudioAnswer>;
 
@@ -8,7 +8,7 @@ const forks = () => import("./forks.ts");
 const agents = () => import("./agents.ts");
 const learn = () => import("./learn.ts");
 
-export const deskRoutes: readonly Route[] = [
+export const deskRoutes: readonly StudioRoute[] = [
   get("agents", async () => (await agents()).lookAtAgents),
   get("agents/:name", async () => (await agents()).lookAtAgent),
   get("agents/:name/steps/:step", async () => (await agents()).lookAtStep),
@@ -27,11 +27,11 @@ export const deskRoutes: readonly Route[] = [
   post("runs/:run/fork", async () => (await forks()).actFork),
 ];
 
-function get(path: string, load: () => Promise<Answering>): Route {
+function get(path: string, load: () => Promise<Answering>): StudioRoute {
   return { method: "GET", path, answer: late(load) };
 }
 
-function post(path: string, load: () => Promise<Answering>): Route {
+function post(path: string, load: () => Promise<Answering>): StudioRoute {
   return { method: "POST", path, answer: late(load) };
 }
 

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { isObject, own, parseJson } from "../flow/json.ts";
 import { errorText, shown } from "../flow/text/harmless.ts";
 import type { CommandLine } from "./command-line.ts";
-import { RefusedRequest, statusOf } from "./route.ts";
+import { StudioRefusal, statusOf } from "./route.ts";
 
 export type Driver = {
   /** Gives the id of the run once its first entry is recorded; `run`: the one that is resumed. Refused in the words of the command. */
@@ -31,7 +31,7 @@ export function createDriver(options: DriverOptions): Driver {
     start: async (line, run) => {
       if (driven >= MOST_DRIVEN) {
         const why = `The studio runs ${MOST_DRIVEN} commands already. Wait until one has ended, or start this one in a terminal.`;
-        throw new RefusedRequest(409, "TOO_MANY_RUNS", why);
+        throw new StudioRefusal(409, "TOO_MANY_RUNS", why);
       }
       driven += 1;
       return await begin(options, line, run ?? null, () => (driven -= 1));
@@ -71,7 +71,7 @@ async function begin(
     };
     const timer = setTimeout(() => {
       const why = `No run was recorded within ${PATIENCE_MS / 1000} s. The command goes on; its run appears by itself.`;
-      settle(() => reject(new RefusedRequest(503, "START_SLOW", why)));
+      settle(() => reject(new StudioRefusal(503, "START_SLOW", why)));
     }, PATIENCE_MS);
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       out += text;
@@ -86,7 +86,7 @@ async function begin(
       // A process that was never there is not closed.
       if (child.pid === undefined) onEnd();
       settle(() =>
-        reject(new RefusedRequest(503, "NOT_STARTED", `The command cannot be started: ${errorText(error)}`)),
+        reject(new StudioRefusal(503, "NOT_STARTED", `The command cannot be started: ${errorText(error)}`)),
       );
     });
     child.once("close", (code) => settle(() => reject(refusalOf(code, said))));
@@ -102,13 +102,13 @@ function runIn(line: string): string | null {
 }
 
 /** A command that ended before it recorded anything: what it wrote is the reason, and its headline names the code. */
-function refusalOf(exit: number | null, said: string): RefusedRequest {
+function refusalOf(exit: number | null, said: string): StudioRefusal {
   const [first = "", ...rest] = shown(said).trim().split("\n");
   const [, code] = /^\S+ failed ([A-Z][\w-]*)\b/.exec(first) ?? [];
   const lines = code === undefined ? [first, ...rest] : rest;
   const reason = lines.map((line) => line.replace(/^ {2}/, "")).join("\n");
   const why = reason === "" ? `The command ended with exit code ${exit} before its run began.` : reason;
-  if (code === undefined) return new RefusedRequest(exit === 2 ? 400 : 409, "NOT_STARTED", why);
+  if (code === undefined) return new StudioRefusal(exit === 2 ? 400 : 409, "NOT_STARTED", why);
   const status = statusOf(code);
-  return new RefusedRequest(status === 400 && exit !== 2 ? 409 : status, code, why);
+  return new StudioRefusal(status === 400 && exit !== 2 ? 409 : status, code, why);
 }

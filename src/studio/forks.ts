@@ -9,7 +9,7 @@ import { flagMember, isPlainObject, membersOf, onlyMembers, required, textMember
 import {
   reply,
   journalFor,
-  RefusedRequest,
+  StudioRefusal,
   type StudioAnswer,
   type StudioRequest,
   type Studio,
@@ -91,7 +91,7 @@ function forkRequest(run: string, body: JsonObject): Forking {
   if (adopt && (prompts ?? models) !== undefined) {
     const why =
       "A fork that adopts the current files takes its prompts and models from them: edit them there.";
-    throw new RefusedRequest(400, "USAGE", why, { field: "adopt" });
+    throw new StudioRefusal(400, "USAGE", why, { field: "adopt" });
   }
   const edits: Edits = {
     ...(output !== undefined && { output }),
@@ -105,7 +105,7 @@ function forkRequest(run: string, body: JsonObject): Forking {
 
 function outputIn({ output }: JsonObject): JsonObject | string | undefined {
   if (output === undefined || typeof output === "string" || isObject(output)) return output;
-  throw new RefusedRequest(400, "USAGE", `"output" must be an object or a text.`, { field: "output" });
+  throw new StudioRefusal(400, "USAGE", `"output" must be an object or a text.`, { field: "output" });
 }
 
 function fromPage(prompts: { readonly [step: string]: string }): NonNullable<Edits["prompts"]> {

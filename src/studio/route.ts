@@ -9,7 +9,7 @@ import type { FoldShelf } from "./shelf.ts";
 import type { ProjectDocument, Refusal } from "./wire.ts";
 
 /** `path` without `/api/`: `runs/:run/why/:target`. What changes anything is a POST; a studio that is read only has none. */
-export type Route = {
+export type StudioRoute = {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly answer: (asked: StudioRequest, studio: Studio) => Promise<StudioAnswer>;
@@ -72,7 +72,7 @@ export function reply(document: object, status = 200): StudioAnswer {
 }
 
 /** A request that is refused in words. `more`: further members of the refusal. */
-export class RefusedRequest extends Error {
+export class StudioRefusal extends Error {
   readonly status: number;
   readonly refusal: Refusal;
   constructor(
@@ -82,7 +82,7 @@ export class RefusedRequest extends Error {
     more: Omit<Partial<Refusal>, "v" | "code" | "reason"> = {},
   ) {
     super(reason);
-    this.name = "RefusedRequest";
+    this.name = "StudioRefusal";
     this.status = status;
     this.refusal = { v: 1, code, reason, ...more };
   }
@@ -99,7 +99,7 @@ export async function journalFor(studio: Studio, ref: string): Promise<Journal> 
 export function queryNumber(query: StudioRequest["query"], name: string, otherwise: number): number {
   const text = query[name];
   if (text === undefined) return otherwise;
-  if (!/^\d{1,15}$/.test(text)) throw new RefusedRequest(400, "USAGE", `"${name}" must be a number.`);
+  if (!/^\d{1,15}$/.test(text)) throw new StudioRefusal(400, "USAGE", `"${name}" must be a number.`);
   return Number(text);
 }
 
@@ -110,7 +110,12 @@ export function statusOf(code: string): number {
   return code === "JOURNAL_UNAVAILABLE" ? 503 : 400;
 }
 
-const NOT_FOUND: ReadonlySet<string> = new Set(["RUN_UNKNOWN", "STEP_UNKNOWN", "AGENT_UNKNOWN"]);
+const NOT_FOUND: ReadonlySet<string> = new Set([
+  "RUN_UNKNOWN",
+  "STEP_UNKNOWN",
+  "ENTRY_UNKNOWN",
+  "AGENT_UNKNOWN",
+]);
 const CONFLICT: ReadonlySet<string> = new Set([
   "RUN_OWNED_ELSEWHERE",
   "RUN_EXISTS",
@@ -130,9 +135,9 @@ const CONFLICT: ReadonlySet<string> = new Set([
 
 /** The route of a request and the parts that its path names; null: there is none. */
 export function findRoute(
-  routes: readonly Route[],
+  routes: readonly StudioRoute[],
   segments: readonly string[],
-): { readonly routes: readonly Route[]; readonly params: StudioRequest["params"] } | null {
+): { readonly routes: readonly StudioRoute[]; readonly params: StudioRequest["params"] } | null {
   for (const path of new Set(routes.map((route) => route.path))) {
     const params = paramsOf(path.split("/"), segments);
     if (params !== null) return { routes: routes.filter((route) => route.path === path), params };

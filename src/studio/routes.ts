@@ -16,10 +16,10 @@ import {
   lookAtWhy,
   lookAtWorktrees,
 } from "./looks.ts";
-import type { Route } from "./route.ts";
+import type { StudioRoute } from "./route.ts";
 import type { Streams } from "./streams.ts";
 
-export function routesOf(streams: Streams): readonly Route[] {
+export function routesOf(streams: Streams): readonly StudioRoute[] {
   return [
     { method: "GET", path: "project", answer: lookAtProject },
     { method: "GET", path: "runs", answer: lookAtRuns },

@@ -3,7 +3,7 @@ import type { Journal } from "../engine/ports.ts";
 import { jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
 import { fromWire, type NewsListener } from "./news.ts";
-import { RefusedRequest, type StudioAnswer, type StudioRequest, type Studio, type Wire } from "./route.ts";
+import { StudioRefusal, type StudioAnswer, type StudioRequest, type Studio, type Wire } from "./route.ts";
 import type { StreamMessage } from "./wire.ts";
 
 /** At once. */
@@ -29,7 +29,7 @@ export function createStreams(most = MOST_STREAMS): Streams {
     count: () => lines.size,
     async open({ query, signal }, studio) {
       if (lines.size >= most)
-        throw new RefusedRequest(
+        throw new StudioRefusal(
           503,
           "TOO_MANY_STREAMS",
           `${most} pages are open already. Close one of them.`,

@@ -3,7 +3,7 @@ import type { Flow } from "../flow/flow.ts";
 import { tryGround } from "../run/boundary.ts";
 import { flowDigest } from "../run/load.ts";
 import { trusting, trustState, type TrustQuestion, type TrustState } from "../run/trust/trust.ts";
-import { RefusedRequest, type Studio } from "./route.ts";
+import { StudioRefusal, type Studio } from "./route.ts";
 
 /** How the agent stands with this user. The sandbox is opened once to find out what has to be trusted. */
 export async function trustOf(flow: Flow, studio: Studio): Promise<TrustState> {
@@ -28,7 +28,7 @@ export async function requireTrusted(flow: Flow, studio: Studio, digest: string 
     digest === undefined
       ? `Agent "${flow.agent}" needs your trust first: its files make Lockstep run commands.`
       : `The files of agent "${flow.agent}" have changed since you looked at the list. This is what they do now.`;
-  throw new RefusedRequest(409, "NOT_TRUSTED", why, { trust: question });
+  throw new StudioRefusal(409, "NOT_TRUSTED", why, { trust: question });
 }
 
 const MOST_KEPT = 100;

@@ -7,9 +7,14 @@ import { FiguresScreen } from "./figures.tsx";
 import { FlowsScreen } from "./flows.tsx";
 import { ForkScreen } from "./fork.tsx";
 import { InboxScreen } from "./inbox.tsx";
+import { EffectsScreen } from "./effects.tsx";
+import { declareScreens } from "./known.ts";
+import { RunScreen } from "./run.tsx";
 import { RunsScreen } from "./runs.tsx";
 import { StartScreen } from "./start.tsx";
+import { TalkScreen } from "./talk.tsx";
 import { WhatIfScreen } from "./whatif.tsx";
+import { WhyScreen } from "./why.tsx";
 
 type Screens = {
   readonly [at in Route["at"]]?: FunctionComponent<{ readonly route: Extract<Route, { readonly at: at }> }>;
@@ -17,6 +22,10 @@ type Screens = {
 
 export const SCREENS: Screens = {
   runs: RunsScreen,
+  run: RunScreen,
+  talk: TalkScreen,
+  why: WhyScreen,
+  effects: EffectsScreen,
   inbox: InboxScreen,
   flows: FlowsScreen,
   start: StartScreen,
@@ -25,6 +34,8 @@ export const SCREENS: Screens = {
   whatif: WhatIfScreen,
   figures: FiguresScreen,
 };
+
+declareScreens(Object.keys(SCREENS));
 
 export const PLACES: readonly RailPlace[] = [
   { name: "Runs", key: "r", route: ALL_RUNS, holds: ["runs", "run", "talk", "why", "fork", "compare"] },
