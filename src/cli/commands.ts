@@ -237,6 +237,7 @@ export const PARTS = [
   "journal",
   "life",
   "batch",
+  "studio",
   "sandbox",
   "proof",
   "fleet",
