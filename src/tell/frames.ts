@@ -87,24 +87,37 @@ function moreOf(moment: Moment): FrameMore {
   };
 }
 
-/** A visit that forks leads to its siblings, and each of them to where they meet: the decision itself names the latter only. */
+/**
+ * A visit that forks leads to its siblings, and each of them to where they meet: the decision itself names the latter
+ * only. A question about a step has edges of its own, although its visit is not counted.
+ */
 export function waysIn(moment: Moment): readonly TakenWay[] {
   const isOver = deedsOf(moment, "ended").length > 0;
-  const joined = deedsOf(moment, "joined");
   const settled = deedsOf(moment, "settled").map(({ led }) => led);
-  const decided = settled.flatMap((led): readonly TakenWay[] => {
-    const { step, label } = led;
-    if (led.overturned === true && (led.to !== null || isOver)) return [[step, led.to, label, "back"]];
-    if (led.fork !== undefined) return led.fork.map((to) => [step, to, label]);
-    const meet = joined.find((deed) => isSameVisit(deed, led));
-    if (meet !== undefined) return [[step, meet.join, label]];
-    return led.to === null && !isOver ? [] : [[step, led.to, label]];
+  const forked = deedsOf(moment, "forked");
+  const joined = deedsOf(moment, "joined");
+  const followed = deedsOf(moment, "followed").flatMap((deed): readonly TakenWay[] => {
+    const { step, label, move } = deed;
+    const fork = forked.find((one) => isSameVisit(one, deed));
+    if (fork !== undefined) return fork.steps.map((to) => [step, to, label]);
+    const join = joined.find((one) => isSameVisit(one, deed));
+    if (join !== undefined) return [[step, join.join, label]];
+    const led = settled.find((one) => isSameVisit(one, deed) || one.check !== undefined);
+    if (led !== undefined) return led.to === null && !isOver ? [] : [[step, led.to, label]];
+    return move?.kind === "goto" ? [[step, move.step, label]] : [];
   });
-  const reached = new Set(decided.map(([, to]) => to));
+  const decided = settled
+    .filter((led) => led.overturned === true || (followed.length === 0 && led.label !== null))
+    .filter((led) => led.to !== null || isOver)
+    .map(({ step, to, label, overturned }): TakenWay =>
+      overturned === true ? [step, to, label, "back"] : [step, to, label],
+    );
+  const taken = [...followed, ...decided];
+  const reached = new Set(taken.map(([, to]) => to));
   const others = begunIn(moment)
     .filter(({ step }) => !reached.has(step))
     .map((deed): TakenWay => [laneIn(moment.after, deed)?.origin ?? null, deed.step, null]);
-  return [...decided, ...others];
+  return [...taken, ...others];
 }
 
 function isSameVisit(one: AtVisit, other: AtVisit): boolean {

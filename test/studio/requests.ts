@@ -1,5 +1,7 @@
 /** Requests to the studio that must be refused, and a few that must not: for the guard alone, and for a socket. */
 import { connect } from "node:net";
+import { routesOf } from "../../src/studio/routes.ts";
+import { createStreams } from "../../src/studio/streams.ts";
 
 export type Place = { readonly host: string; readonly token: string };
 
@@ -23,25 +25,23 @@ type Change = {
   readonly body?: string;
 };
 
-/** Paths of documents: each is refused without the token. */
-export const DOCUMENTS = [
-  "project",
-  "runs",
-  "runs/@last",
-  "runs/@last/frames",
-  "runs/@last/at/1",
-  "runs/@last/why",
-  "runs/@last/why/initial.note@1",
-  "runs/@last/talk",
-  "runs/@last/log",
-  "runs/@last/effects",
-  "runs/@last/export",
-  "runs/@last/replay",
-  "effects",
-  "questions",
-  "worktrees",
-  "stream",
-] as const;
+/** Every route of the table, with names where its path has places: a route that is added is among them. */
+export const ROUTES = routesOf(createStreams()).map(({ method, path }) => ({
+  method,
+  path: path
+    .replace(":run", "@last")
+    .replace(":seq", "1")
+    .replace(":target", "initial.note@1")
+    .replace(":name", "notes")
+    .replace(":step", "initial.note")
+    .replace(":question", "q1")
+    .replace(/:[ab]/g, "@last"),
+}));
+
+/** What can be looked at and comes to an end. */
+export const DOCUMENTS = ROUTES.filter(({ method, path }) => method === "GET" && path !== "stream").map(
+  ({ path }) => path,
+);
 
 export function requestRows({ host, token }: Place): readonly RequestRow[] {
   const bearer = ["Authorization", `Bearer ${token}`] as const;
@@ -63,9 +63,11 @@ export function requestRows({ host, token }: Place): readonly RequestRow[] {
   };
   const post: Change = { method: "POST", target: "/api/runs", body: "{}" };
   const port = host.split(":").at(-1)!;
-  const tokenRows = DOCUMENTS.flatMap((path) => {
-    const target = `/api/${path}`;
-    const no = { target, without: ["authorization"] };
+  const tokenRows = ROUTES.flatMap(({ method, path: named }) => {
+    const target = `/api/${named}`;
+    const path = `${method} ${named}`;
+    const body = method === "POST" ? "{}" : "";
+    const no = { method, target, body, without: ["authorization"] };
     return [
       row(`${path} without a token`, 401, "TOKEN_NEEDED", no),
       row(`${path} with another token`, 401, "TOKEN_NEEDED", {
