@@ -57,19 +57,6 @@ export async function* foldEvery(
   }
 }
 
-/** Most runs share a flow: it is read once, and what was compiled for it is kept with it. */
-function withKnownFlows(journal: Journal): Journal {
-  const known = new Map<string, ReturnType<Journal["flow"]>>();
-  return {
-    ...journal,
-    flow: (digest) => {
-      const flow = known.get(digest) ?? journal.flow(digest);
-      known.set(digest, flow);
-      return flow;
-    },
-  };
-}
-
 /** Ends at the first entry that is damaged: `met`. */
 async function foldUntil(journal: Journal, row: RunRow, hear?: Hear) {
   let { digest } = row;
