@@ -45,7 +45,7 @@ const GLOBAL = [
     takes: "DIR",
     is: "path",
     offers: "folder",
-    help: "keep run state in DIR instead of .lockstep",
+    help: "keep run state in DIR instead of .lockstep, or record runs on a server: postgres://HOST/DATABASE",
   },
   { name: "help", short: "h", help: "show help, or the help of one command" },
   { name: "version", help: "show the version" },
@@ -238,6 +238,8 @@ export const PARTS = [
   "life",
   "batch",
   "sandbox",
+  "proof",
+  "fleet",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
 /** How a model misbehaves under `lockstep fuzz`. */
@@ -871,6 +873,20 @@ const DECLARED = {
     ],
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
   },
+  fleet: {
+    summary: "prepare a PostgreSQL server that records runs",
+    words: [{ name: "init", is: ["init"] }],
+    flags: [],
+    details: [
+      "init makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
+      "It is harmless when repeated. No other command makes or changes tables.",
+      `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
+    ],
+    examples: [
+      "lockstep fleet init --state postgres://localhost/runs",
+      "LOCKSTEP_STATE=postgres://db.example/runs lockstep fleet init",
+    ],
+  },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
     words: [{ name: "RUN|FILE", repeats: true, optional: true, is: "run" }],
@@ -1116,6 +1132,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
+  fleet: async () => (await import("./commands/fleet.ts")).fleet,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,

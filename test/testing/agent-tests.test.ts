@@ -1,6 +1,6 @@
 /** The tests of an agent in another runner, and scenarios, coverage and fuzzing as functions. */
 import assert from "node:assert/strict";
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempDisposableSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -16,6 +16,27 @@ test("every test of the files is declared by its name, and passes", async () => 
   assert.ok(declared.some(([name]) => name === "notes › is sent back while the title is missing"));
   assert.ok(declared.every(([name]) => !name.includes("is written with its title")));
   for (const [, run] of declared) await run();
+});
+
+test("a test that is left out is declared as skipped, with the reason; without test.skip it is not passed over", async () => {
+  const declared: string[] = [];
+  const declare = (name: string) => declared.push(name);
+  const skip = (name: string) => declared.push(`skipped: ${name}`);
+  using copy = mkdtempDisposableSync(join(tmpdir(), "lockstep-skipped-"));
+  cpSync(cwd, copy.path, { recursive: true });
+  const later = "tests:\n  - { name: waits for the title, skip: the title is not there yet, script: [] }\n";
+  writeFileSync(join(copy.path, ".agent/notes/tests/later.yaml"), later);
+  const inCopy = { ...options, cwd: copy.path };
+  await flowTests("notes", { ...inCopy, test: Object.assign(declare, { skip }) });
+  assert.deepEqual(
+    declared.filter((name) => name.startsWith("skipped")),
+    ["skipped: notes › waits for the title (the title is not there yet)"],
+  );
+  assert.ok(!declared.includes("notes › waits for the title"));
+  await assert.rejects(
+    async () => flowTests("notes", { ...inCopy, test: (name) => declared.push(name) }),
+    /"notes › waits for the title \(the title is not there yet\)" is skipped\. Give flowTests the test function/,
+  );
 });
 
 test("a scenario is read as a test file is", async () => {
