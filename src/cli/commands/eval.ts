@@ -6,6 +6,7 @@ import { manual } from "../../flow/manual.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { readEvals, type EvalsRead } from "../../load/evals.ts";
+import { readTestSettings } from "../../load/test-settings.ts";
 import {
   comparisonsOf,
   figuresOf,
@@ -37,8 +38,14 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
   const plan = planOf(call);
   const files = createFiles(findProject(call.cwd, call.stateDir).root);
   const loaded = await loadNamed(name, call.cwd, files);
-  const read = loaded.flow === null ? NOTHING : readEvals(loaded.flow, files);
-  const problems = [...loaded.problems.filter(({ severity }) => severity === "error"), ...read.problems];
+  const { flow, checks } = loaded;
+  const read = flow === null ? NOTHING : readEvals({ flow, checks }, files);
+  const beside = flow === null ? null : readTestSettings(flow, files);
+  const problems = [
+    ...loaded.problems.filter(({ severity }) => severity === "error"),
+    ...read.problems,
+    ...(beside?.problems ?? []),
+  ];
   if (hasErrors(problems)) {
     if (flags.json) screen.document({ v: 1, kind: "lockstep-eval", ok: false, problems });
     else screen.print(renderProblems(problems, files, screen.out, call.typed));
@@ -51,6 +58,7 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
   const record = await runEval(at, {
     ...drivingOf(call, signal),
     tasks,
+    ...defined({ settings: beside?.settings }),
     plan,
     jobs: flags.jobs ?? 1,
     onEval: (begun) => {
@@ -79,9 +87,9 @@ function planOf({ flags, cwd, ...call }: CallOf<"eval">): EvalOptions["plan"] {
   const { runs = 10, budget, script, resume } = flags;
   const models = (flags.models ?? "").split(",").flatMap((model) => model.trim() || []);
   if (resume !== undefined) {
-    if (models.length > 0 || script.length > 0 || flags.runs !== undefined)
+    if (models.length > 0 || script.length > 0 || flags.runs !== undefined || flags.task !== undefined)
       throw new UsageError(
-        "--resume continues with the models, scripts and runs of the eval: leave them out.",
+        "--resume continues with the models, scripts, tasks and runs of the eval: leave them out.",
       );
     return { resume, ...defined({ budgetUsd: budget }) };
   }
@@ -127,7 +135,7 @@ function drivingOf(call: CallOf<"eval">, signal: AbortSignal) {
 }
 
 function resumeEval(call: CallOf<"eval">, { eval: name, agent }: EvalRecord): string {
-  const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", "task", "jobs", "baseline"]);
+  const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", "jobs", "baseline"]);
   return ["lockstep", "eval", shellWord(agent), "--resume", name, ...flags].join(" ");
 }
 
@@ -164,7 +172,7 @@ type EvalReport = {
   readonly models: readonly ModelFigures[];
   readonly comparisons: readonly ModelComparison[];
   readonly held: readonly HeldRate[];
-  readonly runs: readonly Omit<PlacedRun, "folder" | "setAside">[];
+  readonly runs: readonly Omit<PlacedRun, "folder" | "setAside" | "unmet">[];
 };
 
 function documentOf(record: EvalRecord, { min }: EvalsRead, baseline: EvalBaseline | null): EvalReport {
@@ -184,7 +192,7 @@ function documentOf(record: EvalRecord, { min }: EvalsRead, baseline: EvalBaseli
     models,
     comparisons: comparisonsOf(models),
     held,
-    runs: record.runs.map(({ folder: _folder, setAside: _set, ...run }) => run),
+    runs: record.runs.map(({ folder: _folder, setAside: _set, unmet: _unmet, ...run }) => run),
   };
 }
 
