@@ -614,7 +614,7 @@ const DECLARED = {
       { name: "write", help: "add the tests that would notice the rest to tests/generated.yaml" },
     ],
     details: [
-      "Each change that no test notices is printed with the shortest test found that would notice it.",
+      "Each change that no test notices is listed; --verbose adds the shortest test found that would notice it.",
       "Everything runs in memory, as in `lockstep test`: no model is asked and no trust is needed.",
       "The score is killed / (killed + survived + not covered). What `lockstep check` reports is not counted.",
     ],

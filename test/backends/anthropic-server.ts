@@ -93,7 +93,8 @@ function serve(response: ServerResponse, reply: Served, nth: number): void {
     response.writeHead(200, STREAM);
     const [start, ...rest] = eventsOf({ text: "half of a sen" }, nth);
     for (const event of [start, ...rest.slice(0, 2)]) response.write(event);
-    setTimeout(() => response.destroy(), 20);
+    // The client drops what it has not read when the connection breaks, and nothing says that it has read.
+    setTimeout(() => response.destroy(), 1000);
     return;
   }
   response.writeHead(200, STREAM);

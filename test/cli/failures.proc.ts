@@ -270,7 +270,7 @@ const others: readonly Case[] = [
     name: "a run without a name",
     args: ["show", ""],
     code: 2,
-    says: 'show needs RUN, but \\\\"\\\\" was given',
+    says: 'show needs RUN\\|FILE, but \\\\"\\\\" was given',
   },
   {
     name: "help of an agent that is not there",

@@ -14,6 +14,7 @@ test("init writes an agent that passes check and runs as it says", async () => {
     .flatMap((line) => (line.startsWith("  lockstep ") ? [line.trim()] : []));
   assert.deepEqual(commands, [
     "lockstep check notes",
+    "lockstep test notes",
     'lockstep run notes --topic "tides" --script .agent/notes/script.yaml',
   ]);
   assert.ok(existsSync(join(world.root, ".agent/notes/script.yaml")));
@@ -24,6 +25,10 @@ test("init writes an agent that passes check and runs as it says", async () => {
 
   const checked = await world.lockstep(["check", "notes", "--strict"]);
   assert.deepEqual([checked.code, checked.stdout], [0, "✓ notes: no problems (3 steps)\n"]);
+
+  const tested = await world.lockstep(["test", "notes"]);
+  assert.equal(tested.code, 0, tested.stdout);
+  assert.match(tested.stdout, /2 tests, all passed/);
 
   const ran = await world.lockstep([
     "run",

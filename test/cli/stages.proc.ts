@@ -46,7 +46,8 @@ describe("an agent made of stages", { concurrency: 2 }, () => {
     assert.equal(made.code, 0, made.stderr);
     assert.match(made.stdout, /^\.agent\/notes\/stages\/1-plan\.md$/m);
     const run = 'lockstep run notes --topic "tides" --script .agent/notes/script.yaml';
-    assert.ok(made.stdout.includes(`  lockstep check notes\n  ${run}\n`));
+    assert.ok(made.stdout.includes(`  lockstep check notes\n  lockstep test notes\n  ${run}\n`));
+    assert.equal((await fresh.lockstep(["test", "notes"])).code, 0);
     assert.match((await fresh.lockstep(["init", "notes", "--stages"])).stderr, /is there already/);
 
     const checked = await fresh.lockstep(["check", "notes", "--strict"]);

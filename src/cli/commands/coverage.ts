@@ -42,15 +42,20 @@ export async function showCoverage(call: CallOf<"coverage">): Promise<number> {
   return EXIT.completed;
 }
 
+/** More gaps than these are listed only with --verbose. */
+const MOST_GAPS = 20;
+
 function textOf(
-  { screen }: CallOf<"coverage">,
+  { screen, flags }: CallOf<"coverage">,
   tests: Coverage | null,
   runs: MeasuredRuns | null,
 ): readonly string[] {
   const about = runs === null ? [] : ["", aboutRuns(runs)];
-  if (tests !== null && runs !== null) return [...comparisonText(tests, runs.coverage, screen.out), ...about];
+  const most = flags.verbose ? Infinity : MOST_GAPS;
+  if (tests !== null && runs !== null && runs.runs > 0)
+    return [...comparisonText(tests, runs.coverage, screen.out, most), ...about];
   const coverage = (tests ?? runs?.coverage)!;
-  return [...coverageText(coverage, NO_SETTINGS.coverage, screen.out), ...about];
+  return [...coverageText(coverage, NO_SETTINGS.coverage, screen.out, most), ...about];
 }
 
 function aboutRuns({ runs, earlier, damaged }: MeasuredRuns): string {

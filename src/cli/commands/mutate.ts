@@ -71,12 +71,12 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
   else
     screen.print(
       [
-        ...survivorLines(found, placeOf, screen.out),
+        ...survivorLines(found, placeOf, screen.out, flags.verbose),
         ...headed(screen.out, [
           ["class", "killed", "by check", "survived", "not covered", "score"],
           ...classRows(found.mutants).map(rowOf),
         ]),
-        ...notes(found, skipped, added, flags.min, score).map(call.typed),
+        ...notes(found, skipped, added, flags).map(call.typed),
       ].join("\n"),
     );
   if (signal.aborted) return EXIT.interrupted;
@@ -148,27 +148,31 @@ function survivorLines(
   { mutants }: Mutation,
   placeOf: (part: Path) => Place,
   paint: Paint,
+  withTests: boolean,
 ): readonly string[] {
-  return mutants.flatMap(({ mutant, fate }) => {
+  const lines = mutants.flatMap(({ mutant, fate }) => {
     if (fate.kind === "killed" || fate.kind === "checked") return [];
     const place = placeOf(mutant.part);
     const where = place === null ? "" : `  ${paint("dim", `${shownInLine(place.file)}:${place.line}`)}`;
     const word = fate.kind === "survived" ? paint("red", "survived") : paint("yellow", "not covered");
     const test =
       fate.test === null
-        ? [`  No script of the ${fate.tried} that were tried tells the two flows apart.`]
-        : testItems([fate.test]).map((line) => shownInLine(line, 2000));
-    return [`${word}  ${shownInLine(mutant.what)}${where}`, ...test, ""];
+        ? [`  No script of the ${fate.tried} that were tried distinguishes the two flows.`]
+        : withTests
+          ? testItems([fate.test]).map((line) => shownInLine(line, 2000))
+          : [];
+    return [`${word}  ${shownInLine(mutant.what)}${where}`, ...test, ...(withTests ? [""] : [])];
   });
+  return withTests || lines.length === 0 ? lines : [...lines, ""];
 }
 
 function notes(
   { mutants, notLive }: Mutation,
   skipped: number,
   added: Added | null,
-  min: number | undefined,
-  score: number | null,
+  { min, verbose }: { readonly min?: number | undefined; readonly verbose: boolean },
 ): readonly string[] {
+  const score = scoreOf(mutants);
   const open = mutants.filter(({ fate }) => "test" in fate && fate.test !== null).length;
   return [
     "",
@@ -183,7 +187,10 @@ function notes(
     ...(added !== null
       ? [`${count(added.tests, "test")} added to ${added.file}`]
       : open > 0
-        ? ["Add the tests above to tests/generated.yaml with --write, and read them before you keep them."]
+        ? [
+            ...(verbose ? [] : ["See the shortest test that would notice each of them with --verbose."]),
+            "Add these tests to tests/generated.yaml with --write, and read them before you keep them.",
+          ]
         : []),
     ...(min !== undefined && (score ?? 0) * 100 < min ? [`The score is below ${min} %.`] : []),
   ];

@@ -7,6 +7,7 @@ export function coverageText(
   coverage: Coverage,
   least: TestSettings["coverage"],
   paint: Paint,
+  most: number = Infinity,
 ): readonly string[] {
   const missed = new Set(missedIn(coverage, least).map(({ kind }) => kind));
   const kinds = ELEMENT_KINDS.filter((kind) => coverage.totals[kind].of > 0 || least[kind] !== undefined);
@@ -24,13 +25,18 @@ export function coverageText(
   return [
     `${paint("bold", `Coverage of ${shownInLine(coverage.agent)}`)}  ${share(wholeOf(coverage)).join("  ")}`,
     ...lines,
-    ...gapLines("Not covered", gapsIn(coverage), paint),
+    ...gapLines("Not covered", gapsIn(coverage), paint, most),
     ...ignoredLines(coverage, paint),
   ];
 }
 
 /** Tests and recorded runs side by side. */
-export function comparisonText(tests: Coverage, runs: Coverage, paint: Paint): readonly string[] {
+export function comparisonText(
+  tests: Coverage,
+  runs: Coverage,
+  paint: Paint,
+  most: number,
+): readonly string[] {
   const kinds = ELEMENT_KINDS.filter((kind) => tests.totals[kind].of > 0);
   const cells = (kind: ElementKind) => [kind, ...share(tests.totals[kind]), ...share(runs.totals[kind])];
   const rows = [["", "tests", "", "runs", ""], ...kinds.map(cells)];
@@ -38,9 +44,9 @@ export function comparisonText(tests: Coverage, runs: Coverage, paint: Paint): r
   return [
     paint("bold", `Coverage of ${shownInLine(tests.agent)}`),
     ...table(rows).map((line) => `  ${line.trimEnd()}`),
-    ...gapLines("Seen in runs, not in tests: write tests for these first", onlyRuns, paint),
-    ...gapLines("Seen in tests, never in a run", onlyTests, paint),
-    ...gapLines("Seen in neither", neither, paint),
+    ...gapLines("Seen in runs, not in tests: write tests for these first", onlyRuns, paint, most),
+    ...gapLines("Seen in tests, never in a run", onlyTests, paint, most),
+    ...gapLines("Seen in neither", neither, paint, most),
   ];
 }
 
@@ -72,14 +78,23 @@ function share(total: Total): readonly string[] {
   return [`${total.covered}/${total.of}`, total.of === 0 ? "-" : `${percent(total)} %`];
 }
 
-function gapLines(title: string, gaps: readonly Covered[], paint: Paint): readonly string[] {
+/** The most important kinds first, since a long list is cut. */
+function gapLines(title: string, gaps: readonly Covered[], paint: Paint, most: number): readonly string[] {
   if (gaps.length === 0) return [];
-  const rows = gaps.map(({ kind, id, file, line }) => [
+  const rank = ({ kind }: Covered) => ELEMENT_KINDS.indexOf(kind);
+  const shown = gaps.toSorted((a, b) => rank(a) - rank(b)).slice(0, most);
+  const rows = shown.map(({ kind, id, file, line }) => [
     kind,
     shownInLine(id, 100),
     file === null ? "" : `${shownInLine(file, 100)}:${line}`,
   ]);
-  return ["", paint("bold", title), ...table(rows).map((line) => `  ${line.trimEnd()}`)];
+  const more = gaps.length - shown.length;
+  return [
+    "",
+    paint("bold", title),
+    ...table(rows).map((line) => `  ${line.trimEnd()}`),
+    ...(more === 0 ? [] : [`  … and ${more} more: add --verbose to list them`]),
+  ];
 }
 
 function ignoredLines({ elements, stale }: Coverage, paint: Paint): readonly string[] {
