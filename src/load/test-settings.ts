@@ -9,10 +9,10 @@ import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem, type Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
 import type { Document } from "./text/document.ts";
+import { testDocument } from "./test-reading.ts";
 import { joinPath } from "./text/paths.ts";
 import { readShape } from "./text/shape.ts";
 import { TEST_SETTINGS } from "./text/tests-shape.ts";
-import { testDocument } from "./tests.ts";
 
 export type SettingsRead = { readonly settings: TestSettings; readonly problems: readonly Problem[] };
 

@@ -2,7 +2,7 @@
 import { readAnswer } from "../engine/decide/gate.ts";
 import { route } from "../engine/decide/route.ts";
 import type { Decider, Label, Move, Step } from "../flow/flow.ts";
-import { isObject, readPath, type Json, type JsonObject, type Path } from "../flow/json.ts";
+import { isObject, readPath, type Json, type JsonObject, type JsonSchema, type Path } from "../flow/json.ts";
 import { synthesise, type WantedValue } from "./synthesise.ts";
 
 /** `with`: what it says beside its label, so that another branch is taken. */
@@ -64,13 +64,25 @@ function wordsFor({ alias, allow, always }: Decider & { by: "field" }, label: La
 
 /** An object that fits the schema of the step; where there is none, anything goes. */
 export function payloadWith({ answer }: Step, wanted: WantedValue): Drafted {
-  const schema = answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : {};
-  const made = synthesise({ type: "object", ...schema }, wanted);
+  const schema =
+    answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : ANYTHING;
+  const made = synthesise(asObject(schema), wanted);
   if (made.kind === "none") return { kind: "none", why: made.why };
   return isObject(made.value)
     ? { kind: "answer", payload: made.value }
     : { kind: "none", why: "the schema asks for something else than an object" };
 }
+
+/** The same object each time: what the validator compiles is kept by identity. */
+function asObject(schema: JsonSchema): JsonSchema {
+  if (schema.type !== undefined) return schema;
+  const known = asObjects.get(schema) ?? { type: "object", ...schema };
+  asObjects.set(schema, known);
+  return known;
+}
+
+const ANYTHING: JsonSchema = {};
+const asObjects = new WeakMap<JsonSchema, JsonSchema>();
 
 function givesLabel(step: Step, label: Label, payload: JsonObject): boolean {
   if (step.answer.kind !== "object") return true;

@@ -31,7 +31,7 @@ const AROUND = {
   sights: list("Whether what the verdict looks at outside is as it should be, look by look.", flag("Met.")),
   answers: list(
     "What people say to the questions of the run, in order; null: nobody is there.",
-    anything("An answer."),
+    text("An answer.", { nullable: true }),
   ),
   github: anything("The issue, its labels and comments, and the requests that fail.", { types: ["object"] }),
   http: map("Answers of servers by address.", VALUE),
