@@ -1,6 +1,6 @@
 /** The responses of a test: STEP LABEL, whole replies, or the path of a script file. */
 import type { FaultKind } from "../flow/event.ts";
-import type { TestReply } from "../flow/flow-test.ts";
+import { HEARD_PARTS, type HeardDigests, type TestReply } from "../flow/flow-test.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { escapeSegment } from "../flow/json-pointer.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
@@ -70,7 +70,13 @@ const REPLY_KEYS: {
   calls: { form: "a list of { name, input }", fits: (value) => Array.isArray(value) && value.every(isCall) },
   error: { form: "an object with kind", fits: isObject },
   usage: { form: "an object with in, out, usd or turns", fits: isObject },
+  heard: { form: `an object of digests: ${HEARD_PARTS.join(", ")}`, fits: isHeard },
 };
+
+function isHeard(value: Json): boolean {
+  const isPart = (name: string) => HEARD_PARTS.some((part) => part === name);
+  return isObject(value) && Object.entries(value).every(([name, one]) => isPart(name) && isText(one));
+}
 
 function isText(value: Json): boolean {
   return typeof value === "string";
@@ -136,7 +142,8 @@ function testReply(reading: TestReading, written: Json, pointer: string): readon
         : [`${showValue(value)} is not ${known.form}.`, `Write \`${key}\` as ${known.form}.`];
     reportTest(reading, "TEST-KEY", `${pointer}/${escapeSegment(key)}`, message, fix);
   }
-  const { step: id, label, with: given, times, saw, unseen, text, output, calls, error, usage } = written;
+  const { step: id, label, with: given, times, saw, unseen, text, output, calls, error } = written;
+  const { usage, heard } = written;
   const step = typeof id === "string" ? testStep(reading, id, `${pointer}/step`) : null;
   if (typeof label === "string" && step !== null) testLabel(reading, step, label, `${pointer}/label`);
   if (
@@ -175,6 +182,7 @@ function testReply(reading: TestReading, written: Json, pointer: string): readon
       ...(Array.isArray(calls) && { calls: (calls as readonly Json[]).flatMap(callOf) }),
       ...(isObject(error) && { error: errorOf(error) }),
       ...(isObject(usage) && { usage: usage }),
+      ...(heard !== undefined && isHeard(heard) && { heard: heard as HeardDigests }),
     },
   ];
 }

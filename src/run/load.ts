@@ -161,7 +161,7 @@ export type Findings = {
 /** Equal flows have equal digests, whatever the order of their keys. */
 export const flowDigest = cached((flow: Flow) => sha256(canonicalJson(flow)));
 
-function sha256(text: string): string {
+export function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 

@@ -17,14 +17,15 @@ import { groundsFor } from "../tests/grounds.ts";
 import { readNamed, type AgentUnderTest, type TestsNamed } from "../tests/read.ts";
 import { reportersOf, writeReports } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
+import { isRecorded } from "../tests/stale.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
 import { renderProblems } from "../text/problems.ts";
 import { count, shownInLine } from "../text/text.ts";
 import { repeatOnChange, watchedFiles } from "../watch.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
-  if (call.flags.watch && call.flags.list)
-    throw new UsageError("--watch and --list cannot be used together.");
+  if ([call.flags.watch, call.flags.list, call.flags.stale].filter(Boolean).length > 1)
+    throw new UsageError("Only one of --watch, --list and --stale can be used.");
   if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
   if (call.flags.write || call.flags.covers !== undefined)
     throw new UsageError("--write and --covers only work with --generate.");
@@ -36,6 +37,7 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   const read = await readNamed(call, files);
   if (read.problems.length > 0) return tellProblems(call, read, files);
   const chosen = choose(call, read);
+  if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
   const report = await runChosen(call, chosen, call.host.interruption());
   await writeReports(call, reporters, report, root);
@@ -142,6 +144,19 @@ function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTes
     screen.print([...lines, "", count(tests.length, "test")].join("\n"));
   }
   return EXIT.completed;
+}
+
+/** Runs the recorded tests, and prints those whose responses were given to something else than is said now. */
+async function listStale(
+  call: CallOf<"test">,
+  chosen: readonly ChosenTest[],
+  files: FileTree,
+): Promise<number> {
+  const report = await runChosen(call, chosen.filter(isRecorded), call.host.interruption());
+  const { staleDocument, staleText } = await import("../tests/stale.ts");
+  if (call.flags.json) call.screen.document(staleDocument(report));
+  else call.screen.print(staleText(report, files, call.screen.out));
+  return report.stopped === "interrupted" ? EXIT.interrupted : EXIT.completed;
 }
 
 /** Results are printed when they differ from those before. Ctrl-C is a successful end. */

@@ -1,5 +1,6 @@
 /** What a test file may hold: each key with its type, default and meaning. The schema for editors follows from it. */
-import { ELEMENT_KINDS, WITHIN_KEYS } from "../../flow/test-settings.ts";
+import { HEARD_PARTS } from "../../flow/flow-test.ts";
+import { DRIFT_RULES, ELEMENT_KINDS, WITHIN_KEYS } from "../../flow/test-settings.ts";
 import {
   anything,
   flag,
@@ -100,6 +101,10 @@ export const TEST_SETTINGS = object("Settings of the tests of an agent.", {
   within: group(
     "The most that any run may take.",
     numbers(WITHIN_KEYS, (what) => `The most ${what}.`),
+  ),
+  drift: map(
+    `What comes of a recorded response that was given to another ${HEARD_PARTS.join(", ")}: ${DRIFT_RULES.join(", ")}. Without it: warn.`,
+    text("A rule."),
   ),
 });
 
