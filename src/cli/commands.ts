@@ -237,6 +237,7 @@ export const PARTS = [
   "life",
   "batch",
   "sandbox",
+  "proof",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
 /** How a model misbehaves under `lockstep fuzz`. */

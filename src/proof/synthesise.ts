@@ -206,8 +206,8 @@ function* members(
     ) as Generator<JsonObject>;
     return;
   }
-  const lists = names.map((name) => [
-    ...some(
+  const lists = names.map((name) =>
+    listed(
       values(
         { ...around, depth: around.depth + 1, name },
         demandsOn(demands, name),
@@ -215,23 +215,48 @@ function* members(
       ),
       MOST_EACH,
     ),
-  ]);
-  if (lists.some((list) => list.length === 0)) return;
+  );
   for (const row of variations(lists)) yield Object.fromEntries(names.map((name, at) => [name, row[at]!]));
 }
 
 const MOST_EACH = 24;
 
-/** One row takes a value of each list: all first ones, then one other at a time, then two others. */
-function* variations(lists: readonly (readonly Json[])[]): Generator<readonly Json[]> {
-  const first: readonly Json[] = lists.map((list) => list[0]!);
+/** A list that is made as far as it is looked at. */
+type Listed = (at: number) => Json | undefined;
+
+function listed(from: Generator<Json>, most: number): Listed {
+  const known: Json[] = [];
+  let left = most;
+  return (at) => {
+    for (; known.length <= at && left > 0; left--) {
+      const next = from.next();
+      if (next.done === true) left = 1;
+      else known.push(next.value);
+    }
+    return known[at];
+  };
+}
+
+/** All but the first. */
+function* others(list: Listed): Generator<Json> {
+  for (let at = 1, value = list(at); value !== undefined; value = list(++at)) yield value;
+}
+
+/** One row takes a value of each list: all first ones, then one other at a time, then two others. No row if one is empty. */
+function* variations(lists: readonly Listed[]): Generator<readonly Json[]> {
+  const first: Json[] = [];
+  for (const list of lists) {
+    const value = list(0);
+    if (value === undefined) return;
+    first.push(value);
+  }
   yield first;
-  for (const [at, list] of lists.entries()) for (const value of list.slice(1)) yield first.with(at, value);
+  for (const [at, list] of lists.entries()) for (const value of others(list)) yield first.with(at, value);
   for (const [at, list] of lists.entries())
-    for (const [other, others] of lists.entries())
+    for (const [other, more] of lists.entries())
       if (other > at)
-        for (const value of list.slice(1))
-          for (const also of others.slice(1)) yield first.with(at, value).with(other, also);
+        for (const value of others(list))
+          for (const also of others(more)) yield first.with(at, value).with(other, also);
 }
 
 function* some<T>(from: Iterable<T>, most: number): Generator<T> {
@@ -258,8 +283,7 @@ function* arrays(around: Around, demands: readonly JsonObject[], tree: Tree): Ge
   for (const length of [least, least + 1, 0, 1]) {
     if (length > MOST_ITEMS) return;
     const items = itemsOf(around, demands, tree, length, contained);
-    if (items === null) continue;
-    if (isUnique) yield distinct(items);
+    if (isUnique) yield* distinct(items);
     else yield* variations(items);
   }
 }
@@ -272,27 +296,33 @@ function itemsOf(
   tree: Tree,
   length: number,
   contained: readonly { readonly contains: Json; readonly times: number }[],
-): readonly (readonly Json[])[] | null {
-  const lists = Array.from({ length }, (_, at) => {
+): readonly Listed[] {
+  return Array.from({ length }, (_, at) => {
     const also = contained.flatMap(({ contains, times }) => (at < times ? [contains] : []));
     const { name: _name, ...rest } = around;
     const inner: Around = { ...rest, depth: around.depth + 1 };
     const most = Math.max(MOST_EACH, Math.min(length, 200));
-    return [
-      ...some(
-        values(inner, [...demandsAt(demands, at), ...also], own(tree.below, String(at)) ?? NOTHING),
-        most,
-      ),
-    ];
+    const wanted = own(tree.below, String(at)) ?? NOTHING;
+    return listed(values(inner, [...demandsAt(demands, at), ...also], wanted), most);
   });
-  return lists.some((list) => list.length === 0) ? null : lists;
 }
 
-function distinct(lists: readonly (readonly Json[])[]): readonly Json[] {
+/** None if an item has no value. */
+function* distinct(lists: readonly Listed[]): Generator<readonly Json[]> {
   const seen = new Set<string>();
-  return lists.map((list) => {
-    const value = list.find((each) => !seen.has(JSON.stringify(each))) ?? list[0]!;
+  const row: Json[] = [];
+  for (const list of lists) {
+    const first = list(0);
+    if (first === undefined) return;
+    let value: Json = first;
+    if (seen.has(JSON.stringify(first)))
+      for (const other of others(list))
+        if (!seen.has(JSON.stringify(other))) {
+          value = other;
+          break;
+        }
     seen.add(JSON.stringify(value));
-    return value;
-  });
+    row.push(value);
+  }
+  yield row;
 }
