@@ -33,8 +33,8 @@ export type EvalOptions = Omit<
   readonly jobs?: number;
   /** In the place of what the name of a model means. It is not closed. */
   readonly backend?: (model: string) => Backend;
-  /** Called when nothing can refuse the eval any more. */
-  readonly onEval?: (record: EvalRecord) => void;
+  /** Called when nothing can refuse the eval any more; `now` gives how far it has come. */
+  readonly onEval?: (record: EvalRecord, now: () => EvalRecord) => void;
   readonly onEnd?: (run: PlacedRun) => void;
 };
 
@@ -55,7 +55,7 @@ export async function runEval(loaded: EvaluatedAgent, options: EvalOptions): Pro
     using _ = holdEval(stateDir, record.eval);
     const going = createEval(loaded, record, journal, options);
     await going.settle();
-    options.onEval?.(going.record());
+    options.onEval?.(going.record(), going.record);
     // Each has ended before the journal is closed, also where one of them could not go on.
     const lanes = await Promise.allSettled(Array.from({ length: options.jobs ?? 1 }, going.lane));
     const broken = lanes.find((lane) => lane.status === "rejected");

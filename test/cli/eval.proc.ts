@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
+import { once } from "node:events";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasBwrap, NO_BWRAP } from "../boundaries/confined.ts";
@@ -138,43 +139,62 @@ test("a least rate that is surely missed gives exit code 7", async () => {
   assert.match(missed.stdout, /pass1 at least 0\.90 .* missed/);
 });
 
-test("killed in the middle and resumed: no finished run is run again, and no copy is left", async () => {
-  using world = createWorld();
+type Recorded = {
+  readonly eval: string;
+  readonly runs: readonly {
+    readonly state: string;
+    readonly run: string | null;
+    readonly folder: string | null;
+  }[];
+};
+
+function recorded(world: World): Recorded | null {
+  const folder = join(world.root, ".lockstep/evals");
+  const [name] = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
+  return name === undefined ? null : (JSON.parse(readFileSync(join(folder, name), "utf8")) as Recorded);
+}
+
+/** Begins an eval of three runs, and sends the signal when the first has passed and the second is under way. */
+async function stopped(world: World, signal: "SIGKILL" | "SIGINT") {
   projectOf(world);
   world.write("slow.json", script("sleep 1; printf right > proof"));
-  const child = world.begin(["eval", "a", "--runs", "3", "--script", "slow.json"], ENV);
-  const folder = join(world.root, ".lockstep/evals");
-  type Recorded = {
-    readonly eval: string;
-    readonly runs: readonly {
-      readonly state: string;
-      readonly run: string | null;
-      readonly folder: string | null;
-    }[];
-  };
-  const recorded = (): Recorded | null => {
-    const [name] = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : [];
-    return name === undefined ? null : (JSON.parse(readFileSync(join(folder, name), "utf8")) as Recorded);
-  };
-  const isMidway = () => recorded()?.runs[0]?.state === "passed" && recorded()?.runs[1]?.state === "running";
+  const child = world.begin(["eval", "a", "--runs", "3", "--script", "slow.json", "--json"], ENV);
+  let stdout = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => void (stdout += text));
+  const isMidway = () =>
+    recorded(world)?.runs[0]?.state === "passed" && recorded(world)?.runs[1]?.state === "running";
   for (let tries = 0; tries < 600 && !isMidway(); tries++) await sleep(100);
-  child.kill("SIGKILL");
-  await new Promise((resolve) =>
-    (child.exitCode ?? child.signalCode) === null ? child.once("exit", resolve) : resolve(null),
-  );
-  const before = recorded()!;
-  assert.equal(before.runs[0]!.state, "passed");
-  const resumed = await world.lockstep(["eval", "a", "--resume", before.eval, "--json"], { env: ENV });
-  assert.equal(resumed.code, 0, resumed.stderr);
-  const report = JSON.parse(resumed.stdout) as Report;
-  assert.deepEqual(
-    report.runs.map(({ state }) => state),
-    ["passed", "passed", "passed"],
-  );
-  assert.equal(report.runs[0]!.run, before.runs[0]!.run);
-  for (const { folder: copy } of [...before.runs, ...recorded()!.runs])
-    assert.ok(copy === null || !existsSync(copy), `${copy} is left`);
-});
+  const closed = once(child, "close");
+  child.kill(signal);
+  await closed;
+  return { code: child.exitCode, stdout, before: recorded(world)! };
+}
+
+for (const signal of ["SIGKILL", "SIGINT"] as const)
+  test(`${signal} in the middle, and resumed: no finished run is run again, and no copy is left`, async () => {
+    using world = createWorld();
+    const { code, stdout, before } = await stopped(world, signal);
+    assert.equal(before.runs[0]!.state, "passed");
+    if (signal === "SIGINT") {
+      assert.equal(code, 130);
+      const left = JSON.parse(stdout) as Report;
+      assert.deepEqual(
+        left.runs.map(({ state }) => state),
+        ["passed", "open", "open"],
+      );
+      assert.equal(left.models[0]!.passed, 1);
+    }
+    const resumed = await world.lockstep(["eval", "a", "--resume", before.eval, "--json"], { env: ENV });
+    assert.equal(resumed.code, 0, resumed.stderr);
+    const report = JSON.parse(resumed.stdout) as Report;
+    assert.deepEqual(
+      report.runs.map(({ state }) => state),
+      ["passed", "passed", "passed"],
+    );
+    assert.equal(report.runs[0]!.run, before.runs[0]!.run);
+    for (const { folder: copy } of [...before.runs, ...recorded(world)!.runs])
+      assert.ok(copy === null || !existsSync(copy), `${copy} is left`);
+  });
 
 test("what refuses an eval: usage, files and trust, each with its exit code and a document", async () => {
   using world = createWorld();
@@ -187,6 +207,15 @@ test("what refuses an eval: usage, files and trust, each with its exit code and 
     [["eval", "a", "--script", "good.json", "--models", "m"], 2, /--models/],
     [["eval", "a", "--resume", "eval-nothing", "--json"], 2, /no eval/],
     [["eval", "a", "--script", "good.json", "--json"], 3, /rust/],
+    [["eval", "a", "--runs", "0", "--script", "good.json", "--json"], 2, /from 1 to/],
+    [["eval", "a", "--models", "m", "--budget", "-5usd", "--json"], 2, /US dollars/],
+    [["eval", "a", "--models", "m,m", "--budget", "5usd", "--json"], 2, /twice/],
+    [["eval", "a", "--script", "good.json", "--task", "(", "--json"], 2, /--task "\(" is not a valid/],
+    [["eval", "a", "--script", "good.json", "--task", "nothing", "--json"], 2, /No task matches/],
+    [["eval", "a", "--resume", "eval-nothing", "--task", "a", "--json"], 2, /leave them out/],
+    [["eval", "b", "--script", "good.json", "--json"], 2, /no agent \\?"b/],
+    [["honesty", "b", "--json"], 2, /no agent \\?"b/],
+    [["export", "nothing", "--test", "--out", "x.yaml", "--json"], 2, /no run \\?"nothing/],
   ];
   for (const [args, code, words] of rows) {
     const ran = await world.lockstep(args);

@@ -29,6 +29,7 @@ import { writtenFlags } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { codeOf, journalAccess, networkWish } from "../conduct.ts";
 import { readGiven } from "../given-file.ts";
+import { namedBy } from "../tests/choose.ts";
 import { renderProblems } from "../text/problems.ts";
 import { count, shellWord, shown, shownInLine, table, type Paint } from "../text/text.ts";
 
@@ -47,7 +48,8 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
     ...(beside?.problems ?? []),
   ];
   if (hasErrors(problems)) {
-    if (flags.json) screen.document({ v: 1, kind: "lockstep-eval", ok: false, problems });
+    if (flags.json)
+      screen.document({ v: 1, kind: "lockstep-eval", ok: false, exitCode: EXIT.invalid, problems });
     else screen.print(renderProblems(problems, files, screen.out, call.typed));
     return EXIT.invalid;
   }
@@ -61,7 +63,7 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
     ...defined({ settings: beside?.settings }),
     plan,
     jobs: flags.jobs ?? 1,
-    onEval: (begun) => {
+    onEval: (begun, now) => {
       const resume = resumeEval(call, begun);
       screen.tell(
         call.typed(`${count(begun.runs.length, "run")}. If it is interrupted, continue with: ${resume}`),
@@ -70,7 +72,7 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
         run: null,
         phase: "recorded",
         resume,
-        document: () => documentOf(begun, read, baseline),
+        document: () => documentOf(now(), read, baseline),
       });
     },
     onEnd: (run) => screen.tell(endLine(run, screen.err)),
@@ -110,8 +112,8 @@ function chosen(tasks: readonly EvalTask[], pattern: string | undefined, agent: 
       "USAGE",
       `There are no tasks in .agent/${agent}/evals. Write some: see ${manual("evaluating")}.`,
     );
-  if (pattern === undefined) return tasks;
-  const found = tasks.filter(({ name }) => new RegExp(pattern, "i").test(name));
+  const isNamed = namedBy("task", pattern);
+  const found = tasks.filter(({ name }) => isNamed(name));
   if (found.length === 0) throw new RunnerError("USAGE", `No task matches "${pattern}".`);
   return found;
 }
