@@ -52,7 +52,6 @@ export function testAround(
     sights: sights ?? base.sights,
     answers: answers ?? base.answers,
     github: github === undefined ? base.github : objectIn(github),
-    http: { ...base.http, ...Object.fromEntries(source.http) },
     clock: clock === undefined ? base.clock : timeIn(reading, clock, `${pointer}/clock`),
     order: order ?? base.order,
   };

@@ -7,6 +7,7 @@ import { didYouMean } from "../flow/text/suggest.ts";
 import type { Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
 import { emptyDocument, readText, type Document } from "./text/document.ts";
+import type { Reader } from "./text/shape.ts";
 import { readYaml } from "./text/yaml.ts";
 
 /** What reads one file. */
@@ -16,6 +17,11 @@ export type TestReading = {
   readonly document: Document;
   readonly findings: Finding[];
 };
+
+/** A misspelled key would silently test nothing: it is an error. */
+export function strictReader({ document, findings }: TestReading): Reader {
+  return { document, code: "TEST-KEY", unknown: "TEST-KEY", findings };
+}
 
 /** Reads a file of tests as YAML or JSON; null: it cannot be read, and the findings say why. */
 export function testDocument(files: FileTree, file: string, findings: Finding[]): Document | null {

@@ -15,6 +15,7 @@ import { testAround, testGround } from "./test-around.ts";
 import {
   isTestParameter,
   reportTest,
+  strictReader,
   testDocument,
   testStep,
   unknownTestParameter,
@@ -24,6 +25,7 @@ import {
 import { testScript } from "./test-script.ts";
 import { joinPath } from "./text/paths.ts";
 import { readShape, showValue } from "./text/shape.ts";
+import { checkGround, checkParts } from "./text/test-parts.ts";
 import { TEST, TEST_FILE, type TestFileSource, type TestSource } from "./text/tests-shape.ts";
 
 export type TestsRead = { readonly tests: readonly FlowTest[]; readonly problems: readonly Problem[] };
@@ -62,12 +64,31 @@ export function readTestFile(
   const document = testDocument(files, file, findings);
   if (document === null) return [];
   const reading: TestReading = { flow, files, document, findings };
-  const source = readShape(TEST_FILE, document.value, "", { document, code: "TEST-KEY", findings });
-  const written = isObject(document.value) ? document.value.tests : undefined;
-  if (source === undefined || !Array.isArray(written)) return [];
+  const reader = strictReader(reading);
+  const source = readShape(TEST_FILE, document.value, "", reader);
+  if (source === undefined || !isObject(document.value) || !Array.isArray(document.value.tests)) return [];
+  const { tests: written, ...forAll } = document.value;
+  checkParts(forAll, "", reader);
   knownParameters(reading, source, "");
   const shared: Shared = { source, around: testAround(reading, source, "") };
-  return (written as readonly Json[]).flatMap((test, at) => casesOf(reading, shared, test, `/tests/${at}`));
+  const tests = (written as readonly Json[]).flatMap((test, at) =>
+    casesOf(reading, shared, test, `/tests/${at}`),
+  );
+  if (source.project !== undefined) checkGround(forAll, "", "project", reader);
+  else if (tests.length > 0 && tests.every(({ ground }) => ground.kind === "memory"))
+    checkGround(forAll, "", "memory", reader);
+  onceEach(findings);
+  return tests;
+}
+
+/** Each case of a table is read by itself and may show the same. */
+function onceEach(findings: Finding[]): void {
+  const seen = new Set<string>();
+  const once = findings.filter(({ code, document, pointer, message }) => {
+    const name = JSON.stringify([code, document.file, pointer, message]);
+    return !seen.has(name) && seen.add(name);
+  });
+  findings.splice(0, findings.length, ...once);
 }
 
 /** What a file says for all of its tests. */
@@ -82,7 +103,10 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
     findings: quiet.findings,
   });
   if (source === undefined) return [];
-  if (source.cases === undefined) return [testOf(reading, shared, source, pointer)];
+  if (source.cases === undefined) {
+    checkTest(reading, shared, written, pointer);
+    return [testOf(reading, shared, source, pointer)];
+  }
   const text = JSON.stringify(withoutCases(written));
   return source.cases.flatMap((one, at) => {
     if (!isObject(one)) return [];
@@ -95,13 +119,23 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
           `The value "${name}" of the cases is never used.`,
           `Use it as \${case.${name}}, or remove it.`,
         );
-    const filled = readShape(TEST, replaced(written, one), pointer, {
+    const whole = replaced(written, one);
+    checkTest(reading, shared, whole, pointer);
+    const filled = readShape(TEST, whole, pointer, {
       document: reading.document,
       code: "TEST-KEY",
       findings: [],
     });
     return filled === undefined ? [] : [testOf(reading, shared, filled, pointer)];
   });
+}
+
+function checkTest(reading: TestReading, { source }: Shared, written: Json, pointer: string): void {
+  if (!isObject(written)) return;
+  const reader = strictReader(reading);
+  const isProject = (written.project ?? source.project) !== undefined;
+  checkParts(written, pointer, reader);
+  checkGround(written, pointer, isProject ? "project" : "memory", reader);
 }
 
 function withoutCases(test: Json): Json {

@@ -26,24 +26,26 @@ export type WantedValue = {
 
 export type Synthesised =
   | { readonly kind: "value"; readonly value: Json }
-  /** `why`: what the validator says about the best try. */
-  | { readonly kind: "none"; readonly tried: number; readonly why: string };
+  /** `why`: what the validator says about the best try. `isProved`: no value can fit; else none was found. */
+  | { readonly kind: "none"; readonly tried: number; readonly why: string; readonly isProved: boolean };
 
 export function synthesise(schema: JsonSchema, wanted: WantedValue = {}): Synthesised {
   let tried = 0;
   let why = "the schema leaves nothing to choose from";
-  for (const value of values({ root: schema, depth: 0 }, [schema], treeOf(wanted))) {
+  const around: Around = { root: schema, depth: 0, cut: { isCut: false } };
+  for (const value of values(around, [schema], treeOf(wanted))) {
     const errors = validate(schema, value);
     if (errors.length === 0) return { kind: "value", value };
     if (tried++ === 0) why = errors.join("; ");
     if (tried >= MOST_TRIES) break;
   }
-  return { kind: "none", tried, why: tried === 0 ? whyNone(schema, wanted, why) : why };
+  if (tried > 0) return { kind: "none", tried, why, isProved: false };
+  return { kind: "none", tried, why: whyNone(schema, wanted, why), isProved: !around.cut.isCut };
 }
 
 /** Where a given value fits nowhere, the validator says so about a value that has it all the same. */
 function whyNone(schema: JsonSchema, wanted: WantedValue, otherwise: string): string {
-  const around: Around = { root: schema, depth: 0, isLenient: true };
+  const around: Around = { root: schema, depth: 0, isLenient: true, cut: { isCut: false } };
   const [value] = some(values(around, [schema], treeOf(wanted)), 1);
   return value === undefined ? otherwise : validate(schema, value).join("; ");
 }
@@ -57,7 +59,13 @@ type Around = {
   readonly name?: string;
   /** Given values are taken where they cannot fit, too. */
   readonly isLenient?: true;
+  /** Something was left untried because there would be no end to it. */
+  readonly cut: { isCut: boolean };
 };
+
+function cutOff({ cut }: Around): void {
+  cut.isCut = true;
+}
 
 /** What is wanted at one place and below it. */
 type Tree = {
@@ -90,7 +98,7 @@ function* values(around: Around, demands: readonly Json[], tree: Tree): Generato
     if (around.isLenient || isAdmitted(around.root, demands, tree.value)) yield tree.value;
     return;
   }
-  if (around.depth > DEEPEST) return;
+  if (around.depth > DEEPEST) return cutOff(around);
   for (const flat of alternatives(around.root, demands, 0)) {
     if (flat.includes(false)) continue;
     yield* ofOne(around, flat.filter(isObject), tree);
@@ -102,7 +110,8 @@ function* ofOne(around: Around, demands: readonly JsonObject[], tree: Tree): Gen
   const hasInner = Object.keys(tree.below).length > 0;
   const listed = hasInner ? [] : [...suggested(demands)];
   for (const value of listed) yield value;
-  if (demands.some((demand) => demand.enum !== undefined || demand.const !== undefined)) return;
+  if (demands.some((demand) => demand.enum !== undefined || demand.const !== undefined))
+    return hasInner ? cutOff(around) : undefined;
   const types = hasInner
     ? ["object", "array"].filter((type) => around.isLenient || typesOf(demands).includes(type))
     : typesOf(demands);
@@ -126,7 +135,7 @@ function* objects(around: Around, demands: readonly JsonObject[], tree: Tree): G
   if (!around.isLenient && absent.some((name) => names.has(name))) return;
   for (const [name, part] of Object.entries(tree.below)) if (isWanted(part)) names.add(name);
   spreadDependencies(demands, names);
-  for (const name of fillers(demands, names)) names.add(name);
+  for (const name of fillers(around, demands, names)) names.add(name);
   for (const name of absent) names.delete(name);
   yield* members(around, demands, tree, [...names]);
   // A schema may want a member without saying so: each optional one is tried.
@@ -152,7 +161,11 @@ function spreadDependencies(demands: readonly JsonObject[], names: Set<string>):
 }
 
 /** Names for as many members as the object must have. */
-function fillers(demands: readonly JsonObject[], names: ReadonlySet<string>): readonly string[] {
+function fillers(
+  around: Around,
+  demands: readonly JsonObject[],
+  names: ReadonlySet<string>,
+): readonly string[] {
   const missing = demandedLimit(demands, "minProperties", Math.max, 0) - names.size;
   if (missing <= 0) return [];
   const known = demands.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : []));
@@ -165,7 +178,11 @@ function fillers(demands: readonly JsonObject[], names: ReadonlySet<string>): re
     isObject(propertyNames)
       ? [
           ...some(
-            values({ root: propertyNames, depth: 0 }, [{ type: "string" }, propertyNames], NOTHING),
+            values(
+              { ...around, root: propertyNames, depth: 0 },
+              [{ type: "string" }, propertyNames],
+              NOTHING,
+            ),
             missing,
           ),
         ]
@@ -281,7 +298,7 @@ function* arrays(around: Around, demands: readonly JsonObject[], tree: Tree): Ge
   );
   const isUnique = demands.some(({ uniqueItems }) => uniqueItems === true);
   for (const length of [least, least + 1, 0, 1]) {
-    if (length > MOST_ITEMS) return;
+    if (length > MOST_ITEMS) return cutOff(around);
     const items = itemsOf(around, demands, tree, length, contained);
     if (isUnique) yield* distinct(items);
     else yield* variations(items);

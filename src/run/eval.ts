@@ -17,6 +17,7 @@ import { newRunId, runLoaded } from "./open.ts";
 import type { DriveOptions } from "./options.ts";
 import { openJournal } from "./records/journal.ts";
 import { resultIfOver } from "./resume.ts";
+import { recordPlace } from "./world/project.ts";
 import { systemClock } from "./world/clock.ts";
 import { readConfig } from "./world/config.ts";
 import { copyForRun, folderForRun, isCopy, removeCopy } from "./world/project-copy.ts";
@@ -50,7 +51,7 @@ export async function runEval(loaded: EvaluatedAgent, options: EvalOptions): Pro
     });
   options.onBegin?.();
   const given = options.journal;
-  const journal = given ?? (await openJournal(stateDir, clock, options));
+  const journal = given ?? (await openJournal(recordPlace(loaded.project), clock, options));
   try {
     using _ = holdEval(stateDir, record.eval);
     const going = createEval(loaded, record, journal, options);

@@ -56,7 +56,6 @@ test("everything that can be written is read, and a test adds to what its file s
     answers: ["yes", null, "no"],
     clock: "2026-01-02T00:00:00Z",
     order: ["close"],
-    http: { "https://a.example": 1 },
     tests: [
       { name: "plain" },
       {
@@ -70,15 +69,11 @@ test("everything that can be written is read, and a test adds to what its file s
         answers: [],
         clock: "1970-01-01T00:00:01Z",
         order: [],
-        http: { "https://b.example": 2 },
-        github: { issue: 3 },
         until: "close",
         skip: "because",
         only: true,
         generated: true,
         covers: ["begin"],
-        project: "fixtures/shop",
-        git: { commits: 2, dirty: true },
         expect: { outcome: "failed", turns: "<= 3", snapshot: ["path", "result"] },
         script: [
           "begin next",
@@ -97,10 +92,16 @@ test("everything that can be written is read, and a test adds to what its file s
           "free anything",
         ],
       },
+      {
+        name: "on a copy",
+        github: { issue: 3 },
+        project: "fixtures/shop",
+        git: { commits: 2, dirty: true },
+      },
     ],
   });
   assert.deepEqual(problems, []);
-  const [plain, own] = tests;
+  const [plain, own, copied] = tests;
   assert.deepEqual(plain!.params, { issue: 1 });
   assert.deepEqual([plain!.input, plain!.ground, plain!.script], ["of the file", { kind: "memory" }, []]);
   assert.deepEqual(plain!.expect, { lines: {}, values: { outcome: "completed", warnings: [] } });
@@ -113,14 +114,14 @@ test("everything that can be written is read, and a test adds to what its file s
     answers: ["yes", null, "no"],
     clock: Date.parse("2026-01-02T00:00:00Z"),
     order: ["close"],
-    http: { "https://a.example": 1 },
   });
   assert.deepEqual(
     [own!.params, own!.input, own!.until, own!.skip],
     [{ issue: 2 }, "its own", "close", "because"],
   );
   assert.deepEqual([own!.only, own!.generated, own!.covers], [true, true, ["begin"]]);
-  assert.deepEqual(own!.ground, {
+  assert.deepEqual(copied!.around.github, { issue: 3 });
+  assert.deepEqual(copied!.ground, {
     kind: "project",
     folder: `${FOLDER}/fixtures/shop`,
     git: { commits: 2, branch: "main", dirty: true },
@@ -137,10 +138,9 @@ test("everything that can be written is read, and a test adds to what its file s
     hooks: { setup: [{ a: 1 }], "begin.exit": [1, 2] },
     sights: [],
     answers: [],
-    github: { issue: 3 },
+    github: null,
     clock: 1000,
     order: [],
-    http: { "https://a.example": 1, "https://b.example": 2 },
   });
   assert.deepEqual(
     own!.script.map(({ line: _line, ...rest }) => rest),
@@ -223,41 +223,46 @@ const wrong: readonly (readonly [Json, code: string, pointer: string, message: R
   [reply({ step: "begin", lable: "next", text: "" }), "TEST-KEY", "/tests/0/script/0/lable", /mean "label"/],
   [reply({ step: "bgin", label: "next" }), "TEST-STEP", "/tests/0/script/0/step", /Did you mean "begin"/],
   [reply({ step: "begin", label: "nxt" }), "TEST-LABEL", "/tests/0/script/0/label", /Did you mean "next"/],
-  [reply({ step: 1, label: "next" }), "TEST-KEY", "/tests/0/script/0/step", /1 is not a step/],
-  [reply({ label: ["next"] }), "TEST-KEY", "/tests/0/script/0/label", /is not a label/],
-  [reply({ label: "next", with: "a" }), "TEST-KEY", "/tests/0/script/0/with", /not an object of paths/],
+  [
+    reply({ step: 1, label: "next" }),
+    "TEST-KEY",
+    "/tests/0/script/0/step",
+    /step.* is 1, but must be a string/,
+  ],
+  [reply({ label: ["next"] }), "TEST-KEY", "/tests/0/script/0/label", /label.* must be a string/],
+  [reply({ label: "next", with: "a" }), "TEST-KEY", "/tests/0/script/0/with", /with.* must be an object/],
   [
     reply({ label: "next", times: 0 }),
     "TEST-KEY",
     "/tests/0/script/0/times",
-    /0 is not a whole number from 1/,
+    /times.* is 0, but must be a whole number of at least 1/,
   ],
   [reply({ label: "next", times: 1.5 }), "TEST-KEY", "/tests/0/script/0/times", /whole number/],
-  [reply({ label: "next", saw: 7 }), "TEST-KEY", "/tests/0/script/0/saw", /not a text or a list/],
+  [reply({ label: "next", saw: 7 }), "TEST-KEY", "/tests/0/script/0/saw", /must be a string or a list/],
   [
     reply({ label: "next", unseen: ["a", 7] }),
     "TEST-KEY",
     "/tests/0/script/0/unseen",
-    /not a text or a list/,
+    /unseen holds something that is not a text/,
   ],
-  [reply({ text: 7 }), "TEST-KEY", "/tests/0/script/0/text", /7 is not a text/],
+  [reply({ text: 7 }), "TEST-KEY", "/tests/0/script/0/text", /text.* is 7, but must be a string/],
+  [reply({ calls: { name: "Read" } }), "TEST-KEY", "/tests/0/script/0/calls", /calls.* must be a list/],
+  [reply({ calls: [{}] }), "TEST-KEY", "/tests/0/script/0/calls/0/name", /name.* is missing/],
   [
-    reply({ calls: { name: "Read" } }),
+    reply({ calls: [{ name: "Read", input: 1 }] }),
     "TEST-KEY",
-    "/tests/0/script/0/calls",
-    /not a list of \{ name, input \}/,
+    "/tests/0/script/0/calls/0/input",
+    /must be an object/,
   ],
-  [reply({ calls: [{ tool: "Read" }] }), "TEST-KEY", "/tests/0/script/0/calls", /not a list of \{ name/],
-  [reply({ calls: [{ name: "Read", input: 1 }] }), "TEST-KEY", "/tests/0/script/0/calls", /not a list of/],
-  [reply({ error: "rate-limit" }), "TEST-KEY", "/tests/0/script/0/error", /not an object with kind/],
+  [reply({ error: "rate-limit" }), "TEST-KEY", "/tests/0/script/0/error", /must be an object/],
   [
     reply({ error: { kind: "slow" } }),
     "TEST-KEY",
-    "/tests/0/script/0/error",
-    /"slow" is not a kind of failure/,
+    "/tests/0/script/0/error/kind",
+    /"slow", but must be one of "auth", "rate-limit"/,
   ],
-  [reply({ error: {} }), "TEST-KEY", "/tests/0/script/0/error", /null is not a kind of failure/],
-  [reply({ text: "", usage: 3 }), "TEST-KEY", "/tests/0/script/0/usage", /not an object with in, out/],
+  [reply({ error: {} }), "TEST-KEY", "/tests/0/script/0/error/kind", /kind.* is missing/],
+  [reply({ text: "", usage: 3 }), "TEST-KEY", "/tests/0/script/0/usage", /must be an object/],
 ];
 for (const [written, code, pointer, message] of wrong)
   test(`${JSON.stringify(written)}: ${code} at ${pointer}`, () => {

@@ -98,7 +98,15 @@ test("a test file reads nothing outside of the project: the path is cut off at i
   const [one] = readTestFile(FLOW, filesWith([hostile], asked), FILE, findings);
   for (const path of asked) assert.doesNotMatch(path, /^\/|\.\./);
   assert.equal(one?.ground.kind, "project");
-  assert.deepEqual([...new Set(findings.map(({ code }) => code))], ["TEST-FIXTURE"]);
+  const codes = findings.map(({ code, pointer }) => `${code} ${pointer.split("/").at(-1)!}`);
+  assert.deepEqual([...new Set(codes)].toSorted(), [
+    "TEST-FIXTURE Read",
+    "TEST-FIXTURE green",
+    "TEST-FIXTURE project",
+    "TEST-FIXTURE script",
+    "TEST-KEY checks",
+    "TEST-KEY tools",
+  ]);
 });
 
 test("without a ground for it, a test on a copy of a project is left out, and says so", async () => {
