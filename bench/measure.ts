@@ -73,6 +73,8 @@ export const measure: Bench["measure"] = async (part, options) => {
         return await (await import("./journal.ts")).measureJournal(folder, options.cli);
       case "sandbox":
         return await (await import("./sandbox.ts")).measureSandbox(folder);
+      case "proof":
+        return await (await import("./proof.ts")).measureProof(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

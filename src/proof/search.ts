@@ -6,8 +6,11 @@ import { decide } from "../engine/decide/decide.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import type { Event } from "../flow/event.ts";
+import type { StepId } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
+import { inputFor } from "./arguments.ts";
+import { handedKey, unaskableIn } from "./asking.ts";
 import { choicesFor, eventOf, type Happening } from "./choices.ts";
 import { shownIn } from "./cover.ts";
 import type { Element } from "./elements.ts";
@@ -23,6 +26,8 @@ export type Searched = {
   readonly found: ReadonlyMap<string, number>;
   /** The way that shows the element first, and on to an end, a completed one where there is one. */
   readonly wayTo: (id: string) => Walked;
+  /** Prompts that cannot be made on a way that the flow allows: for each reason the first such way. */
+  readonly unaskable: readonly { readonly step: StepId; readonly why: string; readonly way: Walked }[];
   /** States that were told apart. */
   readonly states: number;
   /** The search ended because there was nothing left to try, so that what was not found cannot happen. */
@@ -43,6 +48,7 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
   const known = new Map<string, number>([[stateKey(flow, first.after), 0]]);
   const edges: Edge[][] = [];
   const ways = new Map<string, Way>();
+  const unaskable = new Map<string, number>();
   for (const id of shownIn(first)) ways.set(id, { at: 0, leg: NOWHERE });
 
   // Fewest visits first: of two ways to the same state, the one that leaves more of them for what comes next.
@@ -54,6 +60,8 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
     const key = stateKey(flow, state);
     const out: Edge[] = [];
     edges[at] = out;
+    const trouble = unaskableIn(flow, state);
+    if (trouble !== null && !unaskable.has(trouble.why)) unaskable.set(trouble.why, at);
     for (const choice of choicesFor(flow, state)) {
       const moment = taken(flow, state, choice);
       if (moment === null) continue;
@@ -87,6 +95,10 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
   return {
     found: new Map(Array.from(ways, ([id, way]) => [id, lengthOf(way)])),
     wayTo: (id) => finish(walkedTo(nodes, ways.get(id)!)),
+    unaskable: Array.from(unaskable, ([why, at]) => {
+      const way = walkedTo(nodes, { at, leg: NOWHERE });
+      return { step: nodes[at]!.state.lanes[0]!.step, why, way };
+    }),
     states: nodes.length,
     isWhole: nodes.length < most,
   };
@@ -206,7 +218,7 @@ export function started(flow: Prepared, args: JsonObject): Event {
     agent: flow.agent,
     flow: "digest",
     args,
-    input: "",
+    input: inputFor(flow),
     cwd: "/",
     backend,
   };
@@ -241,7 +253,8 @@ export function stateKey(flow: Prepared, state: State): string {
       : `${state.fork.steps.join(",")}>${state.fork.join}:${state.fork.done.join(",")}:${state.fork.failed?.step}`;
   // In its first visit a run may be forgiven what it is not later.
   const first = state.iterations === 1 ? "first" : "";
-  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}|${first}`;
+  const asked = unaskableIn(flow, state) === null ? handedKey(flow, state) : "unaskable";
+  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}|${first}|${asked}`;
 }
 
 function laneKey(flow: Prepared, state: State, lane: Lane): string {

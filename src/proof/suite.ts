@@ -52,7 +52,8 @@ export function testOfWay(
   for (const [at, choice] of course.entries()) {
     const { entry } = moments[at + 1]!;
     const { event } = entry;
-    if (event.type === "step.answered") addReply(script, replyOf(flow, event.step, choice));
+    if (event.type === "step.answered" && choice.kind !== "unaskable")
+      addReply(script, replyOf(flow, event.step, choice));
     if (event.type === "step.checked")
       for (const { name, ok } of event.results) (checks[name] ??= []).push({ kind: ok ? "pass" : "fail" });
     if (event.type === "step.hooked" && choice.kind === "hooks")
@@ -126,6 +127,7 @@ function replyOf({ steps }: Flow, step: string, choice: Happening): TestReply {
     case "hooks":
     case "looks":
     case "told":
+    case "unaskable":
     case "waits":
       throw new Error(`${choice.kind} is not a response of a model`);
   }

@@ -26,24 +26,26 @@ export type WantedValue = {
 
 export type Synthesised =
   | { readonly kind: "value"; readonly value: Json }
-  /** `why`: what the validator says about the best try. */
-  | { readonly kind: "none"; readonly tried: number; readonly why: string };
+  /** `why`: what the validator says about the best try. `isProved`: no value can fit; else none was found. */
+  | { readonly kind: "none"; readonly tried: number; readonly why: string; readonly isProved: boolean };
 
 export function synthesise(schema: JsonSchema, wanted: WantedValue = {}): Synthesised {
   let tried = 0;
   let why = "the schema leaves nothing to choose from";
-  for (const value of values({ root: schema, depth: 0 }, [schema], treeOf(wanted))) {
+  const around: Around = { root: schema, depth: 0, cut: { isCut: false } };
+  for (const value of values(around, [schema], treeOf(wanted))) {
     const errors = validate(schema, value);
     if (errors.length === 0) return { kind: "value", value };
     if (tried++ === 0) why = errors.join("; ");
     if (tried >= MOST_TRIES) break;
   }
-  return { kind: "none", tried, why: tried === 0 ? whyNone(schema, wanted, why) : why };
+  if (tried > 0) return { kind: "none", tried, why, isProved: false };
+  return { kind: "none", tried, why: whyNone(schema, wanted, why), isProved: !around.cut.isCut };
 }
 
 /** Where a given value fits nowhere, the validator says so about a value that has it all the same. */
 function whyNone(schema: JsonSchema, wanted: WantedValue, otherwise: string): string {
-  const around: Around = { root: schema, depth: 0, isLenient: true };
+  const around: Around = { root: schema, depth: 0, isLenient: true, cut: { isCut: false } };
   const [value] = some(values(around, [schema], treeOf(wanted)), 1);
   return value === undefined ? otherwise : validate(schema, value).join("; ");
 }
@@ -57,7 +59,13 @@ type Around = {
   readonly name?: string;
   /** Given values are taken where they cannot fit, too. */
   readonly isLenient?: true;
+  /** Something was left untried because there would be no end to it. */
+  readonly cut: { isCut: boolean };
 };
+
+function cutOff({ cut }: Around): void {
+  cut.isCut = true;
+}
 
 /** What is wanted at one place and below it. */
 type Tree = {
@@ -90,7 +98,7 @@ function* values(around: Around, demands: readonly Json[], tree: Tree): Generato
     if (around.isLenient || isAdmitted(around.root, demands, tree.value)) yield tree.value;
     return;
   }
-  if (around.depth > DEEPEST) return;
+  if (around.depth > DEEPEST) return cutOff(around);
   for (const flat of alternatives(around.root, demands, 0)) {
     if (flat.includes(false)) continue;
     yield* ofOne(around, flat.filter(isObject), tree);
@@ -102,7 +110,8 @@ function* ofOne(around: Around, demands: readonly JsonObject[], tree: Tree): Gen
   const hasInner = Object.keys(tree.below).length > 0;
   const listed = hasInner ? [] : [...suggested(demands)];
   for (const value of listed) yield value;
-  if (demands.some((demand) => demand.enum !== undefined || demand.const !== undefined)) return;
+  if (demands.some((demand) => demand.enum !== undefined || demand.const !== undefined))
+    return hasInner ? cutOff(around) : undefined;
   const types = hasInner
     ? ["object", "array"].filter((type) => around.isLenient || typesOf(demands).includes(type))
     : typesOf(demands);
@@ -126,7 +135,7 @@ function* objects(around: Around, demands: readonly JsonObject[], tree: Tree): G
   if (!around.isLenient && absent.some((name) => names.has(name))) return;
   for (const [name, part] of Object.entries(tree.below)) if (isWanted(part)) names.add(name);
   spreadDependencies(demands, names);
-  for (const name of fillers(demands, names)) names.add(name);
+  for (const name of fillers(around, demands, names)) names.add(name);
   for (const name of absent) names.delete(name);
   yield* members(around, demands, tree, [...names]);
   // A schema may want a member without saying so: each optional one is tried.
@@ -152,7 +161,11 @@ function spreadDependencies(demands: readonly JsonObject[], names: Set<string>):
 }
 
 /** Names for as many members as the object must have. */
-function fillers(demands: readonly JsonObject[], names: ReadonlySet<string>): readonly string[] {
+function fillers(
+  around: Around,
+  demands: readonly JsonObject[],
+  names: ReadonlySet<string>,
+): readonly string[] {
   const missing = demandedLimit(demands, "minProperties", Math.max, 0) - names.size;
   if (missing <= 0) return [];
   const known = demands.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : []));
@@ -165,7 +178,11 @@ function fillers(demands: readonly JsonObject[], names: ReadonlySet<string>): re
     isObject(propertyNames)
       ? [
           ...some(
-            values({ root: propertyNames, depth: 0 }, [{ type: "string" }, propertyNames], NOTHING),
+            values(
+              { ...around, root: propertyNames, depth: 0 },
+              [{ type: "string" }, propertyNames],
+              NOTHING,
+            ),
             missing,
           ),
         ]
@@ -206,8 +223,8 @@ function* members(
     ) as Generator<JsonObject>;
     return;
   }
-  const lists = names.map((name) => [
-    ...some(
+  const lists = names.map((name) =>
+    listed(
       values(
         { ...around, depth: around.depth + 1, name },
         demandsOn(demands, name),
@@ -215,23 +232,48 @@ function* members(
       ),
       MOST_EACH,
     ),
-  ]);
-  if (lists.some((list) => list.length === 0)) return;
+  );
   for (const row of variations(lists)) yield Object.fromEntries(names.map((name, at) => [name, row[at]!]));
 }
 
 const MOST_EACH = 24;
 
-/** One row takes a value of each list: all first ones, then one other at a time, then two others. */
-function* variations(lists: readonly (readonly Json[])[]): Generator<readonly Json[]> {
-  const first: readonly Json[] = lists.map((list) => list[0]!);
+/** A list that is made as far as it is looked at. */
+type Listed = (at: number) => Json | undefined;
+
+function listed(from: Generator<Json>, most: number): Listed {
+  const known: Json[] = [];
+  let left = most;
+  return (at) => {
+    for (; known.length <= at && left > 0; left--) {
+      const next = from.next();
+      if (next.done === true) left = 1;
+      else known.push(next.value);
+    }
+    return known[at];
+  };
+}
+
+/** All but the first. */
+function* others(list: Listed): Generator<Json> {
+  for (let at = 1, value = list(at); value !== undefined; value = list(++at)) yield value;
+}
+
+/** One row takes a value of each list: all first ones, then one other at a time, then two others. No row if one is empty. */
+function* variations(lists: readonly Listed[]): Generator<readonly Json[]> {
+  const first: Json[] = [];
+  for (const list of lists) {
+    const value = list(0);
+    if (value === undefined) return;
+    first.push(value);
+  }
   yield first;
-  for (const [at, list] of lists.entries()) for (const value of list.slice(1)) yield first.with(at, value);
+  for (const [at, list] of lists.entries()) for (const value of others(list)) yield first.with(at, value);
   for (const [at, list] of lists.entries())
-    for (const [other, others] of lists.entries())
+    for (const [other, more] of lists.entries())
       if (other > at)
-        for (const value of list.slice(1))
-          for (const also of others.slice(1)) yield first.with(at, value).with(other, also);
+        for (const value of others(list))
+          for (const also of others(more)) yield first.with(at, value).with(other, also);
 }
 
 function* some<T>(from: Iterable<T>, most: number): Generator<T> {
@@ -256,10 +298,9 @@ function* arrays(around: Around, demands: readonly JsonObject[], tree: Tree): Ge
   );
   const isUnique = demands.some(({ uniqueItems }) => uniqueItems === true);
   for (const length of [least, least + 1, 0, 1]) {
-    if (length > MOST_ITEMS) return;
+    if (length > MOST_ITEMS) return cutOff(around);
     const items = itemsOf(around, demands, tree, length, contained);
-    if (items === null) continue;
-    if (isUnique) yield distinct(items);
+    if (isUnique) yield* distinct(items);
     else yield* variations(items);
   }
 }
@@ -272,27 +313,33 @@ function itemsOf(
   tree: Tree,
   length: number,
   contained: readonly { readonly contains: Json; readonly times: number }[],
-): readonly (readonly Json[])[] | null {
-  const lists = Array.from({ length }, (_, at) => {
+): readonly Listed[] {
+  return Array.from({ length }, (_, at) => {
     const also = contained.flatMap(({ contains, times }) => (at < times ? [contains] : []));
     const { name: _name, ...rest } = around;
     const inner: Around = { ...rest, depth: around.depth + 1 };
     const most = Math.max(MOST_EACH, Math.min(length, 200));
-    return [
-      ...some(
-        values(inner, [...demandsAt(demands, at), ...also], own(tree.below, String(at)) ?? NOTHING),
-        most,
-      ),
-    ];
+    const wanted = own(tree.below, String(at)) ?? NOTHING;
+    return listed(values(inner, [...demandsAt(demands, at), ...also], wanted), most);
   });
-  return lists.some((list) => list.length === 0) ? null : lists;
 }
 
-function distinct(lists: readonly (readonly Json[])[]): readonly Json[] {
+/** None if an item has no value. */
+function* distinct(lists: readonly Listed[]): Generator<readonly Json[]> {
   const seen = new Set<string>();
-  return lists.map((list) => {
-    const value = list.find((each) => !seen.has(JSON.stringify(each))) ?? list[0]!;
+  const row: Json[] = [];
+  for (const list of lists) {
+    const first = list(0);
+    if (first === undefined) return;
+    let value: Json = first;
+    if (seen.has(JSON.stringify(first)))
+      for (const other of others(list))
+        if (!seen.has(JSON.stringify(other))) {
+          value = other;
+          break;
+        }
     seen.add(JSON.stringify(value));
-    return value;
-  });
+    row.push(value);
+  }
+  yield row;
 }

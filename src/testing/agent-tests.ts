@@ -66,9 +66,9 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
       const ground = isProject
         ? { project: await (copies ??= openProjectGround({ agent, flow, project }, tests)) }
         : {};
-      return runTest(prepared, test, { ...ground, compare: snapshots.compare });
+      return runTest(prepared, test, { ...ground, compare: snapshots.compare, settings });
     },
-    scenario: (written) => runTest(prepared, readScenario(prepared, files, written)),
+    scenario: (written) => runTest(prepared, readScenario(prepared, files, written), { settings }),
     coverage: (results) =>
       coverageOf(
         prepared,
@@ -82,7 +82,7 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
         },
         settings.ignore,
       ),
-    fuzz: (given) => fuzz(prepared, given),
+    fuzz: (given) => fuzz(prepared, { settings, ...given }),
   };
 }
 

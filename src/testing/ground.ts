@@ -255,7 +255,7 @@ function timesChecked(past: readonly Entry[], name: string): number {
 }
 
 /** What a command would give is judged by the check's own rule. */
-function checkResult(check: Check, given: CheckGiven, signal: AbortSignal): Promise<CheckResult> {
+export function checkResult(check: Check, given: CheckGiven, signal: AbortSignal): Promise<CheckResult> {
   const { name, pattern } = check;
   if (given.kind === "output" && check.kind === "command") {
     const { exit: exitCode, stdout, stderr } = given;

@@ -1,6 +1,6 @@
 /** The tests of an agent in another runner, and scenarios, coverage and fuzzing as functions. */
 import assert from "node:assert/strict";
-import { cpSync, mkdtempDisposableSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempDisposableSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -72,6 +72,27 @@ test("coverage and fuzzing are functions", async () => {
   const { runs, broken } = await fuzz({ runs: 50, seed: 1 });
   assert.equal(runs, 50);
   assert.deepEqual(broken, []);
+});
+
+test("the author's own properties hold for tests, scenarios and fuzzing", async () => {
+  const root = mkdtempSync(join(tmpdir(), "lockstep-kit-"));
+  try {
+    cpSync(join(cwd, ".agent"), join(root, ".agent"), { recursive: true });
+    writeFileSync(join(root, ".agent/notes/tests/settings.yaml"), "within: { visits: 1 }\n");
+    const { tests, run, scenario, fuzz } = await agentTests("notes", { ...options, cwd: root });
+    const keys = ({ unmet }: Awaited<ReturnType<typeof run>>) => unmet.map(({ key }) => key);
+    const one = tests.find(({ name }) => name.startsWith("is complete"))!;
+    assert.deepEqual(keys(await run(one)), ["settings"]);
+    const script = ["initial.note handoff", "closure.note closing"];
+    assert.deepEqual(keys(await scenario({ script })), ["settings"]);
+    const { broken } = await fuzz({ runs: 20 });
+    assert.deepEqual(
+      broken.map(({ property }) => property),
+      ["author"],
+    );
+  } finally {
+    rmSync(root, { recursive: true });
+  }
 });
 
 test("an agent that is not valid, and one that does not exist, throw with the reason", async () => {

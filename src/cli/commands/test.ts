@@ -23,6 +23,8 @@ import { count, shownInLine } from "../text/text.ts";
 export async function testAgents(call: CallOf<"test">): Promise<number> {
   if (call.flags.watch && call.flags.list)
     throw new UsageError("--watch and --list cannot be used together.");
+  if (call.flags.recorded) return await (await import("../tests/recorded.ts")).holdRecorded(call);
+  if (call.flags.since !== undefined) throw new UsageError("--since only works with --recorded.");
   if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
   if (call.flags.write || call.flags.covers !== undefined)
     throw new UsageError("--write and --covers only work with --generate.");
