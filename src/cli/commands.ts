@@ -239,6 +239,7 @@ export const PARTS = [
   "batch",
   "sandbox",
   "proof",
+  "fleet",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
 /** How a model misbehaves under `lockstep fuzz`. */

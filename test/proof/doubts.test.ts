@@ -46,12 +46,7 @@ test("each thing that a search does not try out is a doubt of its own", () => {
     [{ limits: { visits: 9, costUsd: 5 } }, "answers", true, /turns, tokens/],
     [{ steps: withStep({ tokens: 5 }).steps }, "answers", true, /turns, tokens/],
     [{ steps: withStep({ perAttempt: { turns: 5 } }).steps }, "answers", true, /turns, tokens/],
-    [
-      { settings: { ...FLOW.settings, watch: { repeats: 3 } } as Flow["settings"] },
-      "answers",
-      true,
-      /repeats/,
-    ],
+    [{ settings: { ...FLOW.settings, watch: { repeats: 3 } } }, "answers", true, /repeats/],
   ];
   for (const [change, kind, isWhole, doubt] of rows) {
     const found = doubtAbout({ ...FLOW, ...change }, { kind }, { ...WHOLE, isWhole });
@@ -110,7 +105,7 @@ test("a prompt that lacks a value on one way is reported with that way, and the 
   const made = await generate(
     await prepare({
       ...flow,
-      steps: { ...flow.steps, close: { ...flow.steps.close!, needs } } as Flow["steps"],
+      steps: { ...flow.steps, close: { ...flow.steps.close!, needs } },
     }),
     new Map(),
   );
