@@ -39,12 +39,14 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
       tellProblems: (read, files) => tellProblems(call, read, files),
     });
   }
+  // Reading many files takes a while too.
+  const signal = call.host.interruption();
   const files = createFiles(root);
   const read = await readNamed(call, files);
   if (read.problems.length > 0) return tellProblems(call, read, files);
   const chosen = choose(call, read);
   if (call.flags.list) return listTests(call, chosen);
-  const report = await runChosen(call, chosen, call.host.interruption());
+  const report = await runChosen(call, chosen, signal);
   await writeReports(call, reporters, report, root);
   for (const file of call.flags["coverage-file"]) {
     writeCoverage(call.cwd, file, report.coverage ?? []);
@@ -87,11 +89,9 @@ async function runChosen(
   const left = all.length - chosen.length;
   const grounds = await groundsFor(call, chosen, createFiles(root), signal);
   const isMeasured = call.flags.coverage || call.flags["coverage-file"].length > 0;
-  const shown = new Map<AgentUnderTest, ShownBy[]>();
+  const shown = new Map<AgentUnderTest, ShownBy[]>(chosen.map(({ of }) => [of, []]));
   const onResult = ({ of }: ChosenTest, result: TestResult) => {
-    const before = shown.get(of) ?? [];
-    before.push(...shownByTests([result]));
-    shown.set(of, before);
+    shown.get(of)!.push(...shownByTests([result]));
   };
   const report = await runTests(chosen, {
     stateDir,

@@ -261,13 +261,14 @@ tests:
   assert.equal(stdout.match(/^1 test, /gm)?.length, 6, stdout);
 });
 
-test("Ctrl-C ends with 130 and a document of what was run", async () => {
+test("Ctrl-C ends with 130, a document of what was run, and the coverage of it", async () => {
   using world = await tested();
   const one = `  - { name: again, script: [initial.note next, { step: continuation.note, label: repeat, times: 5 }], until: closure.note }\n`;
   world.write(".agent/hello/tests/more.yaml", `params: { topic: tides }\ntests:\n${one.repeat(300)}`);
-  const child = world.begin(["test", "--cut", "--json"]);
+  const child = world.begin(["test", "--cut", "--json", "--coverage-file", "c.json"]);
   let stdout = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.resume();
   const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
   await until(() => existsSync(join(world.root, ".lockstep/tests/hello")), "a failed test is kept");
   child.kill("SIGINT");
@@ -275,4 +276,6 @@ test("Ctrl-C ends with 130 and a document of what was run", async () => {
   const { ok, notRun, tests } = documentOf({ stdout });
   assert.equal(ok, false);
   assert.ok(notRun > 0 && tests.length > 0, `${tests.length} run, ${notRun} not`);
+  const coverage = JSON.parse(readFileSync(join(world.root, "c.json"), "utf8")) as { readonly kind: string };
+  assert.equal(coverage.kind, "lockstep-coverage");
 });
