@@ -1,7 +1,7 @@
 /** The responses of a test: STEP LABEL, whole replies, or the path of a script file. */
 import type { FaultKind } from "../flow/event.ts";
 import type { TestReply } from "../flow/flow-test.ts";
-import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../flow/json.ts";
 import {
   besideTest,
   reportTest,
@@ -85,7 +85,7 @@ function testReply(reading: TestReading, written: Json, pointer: string): readon
     );
     return [];
   }
-  readShape(REPLY, written, pointer, strictReader(reading));
+  const heard = readShape(REPLY, written, pointer, strictReader(reading))?.heard;
   const { step: id, label, with: given, times, saw, unseen, text, output, calls, error, usage } = written;
   for (const [key, words] of Object.entries({ saw, unseen }))
     if (Array.isArray(words) && !words.every((word) => typeof word === "string"))
@@ -126,6 +126,7 @@ function testReply(reading: TestReading, written: Json, pointer: string): readon
       ...(Array.isArray(calls) && { calls: (calls as readonly Json[]).flatMap(callOf) }),
       ...(isObject(error) && { error: errorOf(error) }),
       ...(isObject(usage) && { usage: usage }),
+      ...(heard !== undefined && { heard: defined(heard) }),
     },
   ];
 }

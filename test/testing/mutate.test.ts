@@ -10,6 +10,7 @@ import { mutantsOf } from "../../src/proof/mutants.ts";
 import { writeTests } from "../../src/proof/write-tests.ts";
 import { load } from "../../src/run/load.ts";
 import { createFiles } from "../../src/run/world/files.ts";
+import { sketchCheck, sketchFlow, sketchPrompt } from "../../src/testing/flows.ts";
 import { prepareFlow, runTest } from "../../src/testing/flow-tests.ts";
 import { baseOf, mutate, scoreOf, type Mutated } from "../../src/testing/mutate.ts";
 
@@ -106,4 +107,68 @@ test("labels that a stage cannot give, and labels that are never named, are not 
     const labels = [...mutantsOf(flow, new Set(Object.keys(flow.steps)))].flatMap((one) => one.labels ?? []);
     assert.ok(labels.length > 10 && !labels.includes(label), label);
   }
+});
+
+test("every check is dropped, every gate loosened and every pair of targets swapped, each once", () => {
+  const checks = ["lint", "tests"].map((check) => ({ check, edition: sketchPrompt("Fix it.") }));
+  const guard = { on: "next", checks, onFailure: "retry", maxFailures: 2, back: { kind: "caller" } } as const;
+  const goto = (step: string) => ({ kind: "goto", step }) as const;
+  const { on: _on, ...stopGuard } = guard;
+  const flow = sketchFlow(
+    {
+      work: {
+        guard,
+        handoff: ["risk"],
+        edges: {
+          next: {
+            kind: "switch",
+            on: ["risk"],
+            cases: { low: goto("late"), high: goto("work"), none: goto("late") },
+            otherwise: { kind: "end", outcome: "completed" },
+          },
+          repeat: { kind: "times", max: 2, move: goto("work"), after: goto("late") },
+          leave: "late",
+        },
+      },
+      late: { edges: { next: null, repeat: "late" } },
+    },
+    {
+      checks: { lint: sketchCheck("lint", "lint"), tests: sketchCheck("tests", "test") },
+      stop: { kind: "keyword", text: "DONE" },
+      stopGuard,
+    },
+  );
+  const all = [...mutantsOf(flow, new Set(["work", "late"]))].map(({ what }) => what);
+  const about = (words: RegExp) => all.filter((what) => words.test(what)).toSorted();
+  assert.deepEqual(about(/dropped$/), [
+    "check lint of the verdict is dropped",
+    "check tests of the verdict is dropped",
+    "the checks of the verdict are dropped",
+    "work: check lint is dropped",
+    "work: check tests is dropped",
+    "work: its checks are dropped",
+  ]);
+  assert.deepEqual(about(/means skip/), [
+    "a failed check of the verdict means skip, not retry",
+    "work: a failed check means skip, not retry",
+  ]);
+  assert.deepEqual(about(/ led/), [
+    "late: next and repeat lead where the other one led",
+    "work: next and leave lead where the other one led",
+    "work: next and repeat lead where the other one led",
+    "work: next leads for high and none where the other one led",
+    "work: next leads for high where it led by default, and the other way round",
+    "work: next leads for low and high where the other one led",
+    "work: next leads for low where it led by default, and the other way round",
+    "work: next leads for none where it led by default, and the other way round",
+    "work: repeat and leave lead where the other one led",
+    "work: repeat leads at first where it led after 2 times",
+  ]);
+  assert.deepEqual(about(/any answer fits|is not required/), [
+    'late: "next_action" is not required',
+    "late: any answer fits",
+    'work: "next_action" is not required',
+    "work: any answer fits",
+  ]);
+  assert.equal(new Set(all).size, all.length);
 });

@@ -21,8 +21,8 @@ import { renderProblems } from "../text/problems.ts";
 import { count, shellWord, shownInLine } from "../text/text.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
-  if (call.flags.watch && call.flags.list)
-    throw new UsageError("--watch and --list cannot be used together.");
+  if ([call.flags.watch, call.flags.list, call.flags.stale].filter(Boolean).length > 1)
+    throw new UsageError("Only one of --watch, --list and --stale can be used.");
   if (call.flags.recorded) return await (await import("../tests/recorded.ts")).holdRecorded(call);
   if (call.flags.since !== undefined) throw new UsageError("--since only works with --recorded.");
   if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
@@ -45,6 +45,7 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   const read = await readNamed(call, files);
   if (read.problems.length > 0) return tellProblems(call, read, files);
   const chosen = choose(call, read);
+  if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
   const report = await runChosen(call, chosen, signal);
   await writeReports(call, reporters, report, root);
@@ -144,6 +145,19 @@ function tellProblems(
   if (flags.json) screen.document({ v: 1, kind: "lockstep-tests", ok: false, problems });
   else screen.print(renderProblems(problems, files, screen.out, typed));
   return EXIT.invalid;
+}
+
+/** Runs the recorded tests, and prints those whose responses were given to something else than is said now. */
+async function listStale(
+  call: CallOf<"test">,
+  chosen: readonly ChosenTest[],
+  files: FileTree,
+): Promise<number> {
+  const { isRecorded, staleDocument, staleText } = await import("../tests/stale.ts");
+  const report = await runChosen(call, chosen.filter(isRecorded), call.host.interruption());
+  if (call.flags.json) call.screen.document(staleDocument(report));
+  else call.screen.print(staleText(report, files, call.screen.out));
+  return report.stopped === "interrupted" ? EXIT.interrupted : EXIT.completed;
 }
 
 function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTest[]): number {
