@@ -5,7 +5,7 @@ import { missedIn, type ShownBy } from "../../proof/coverage.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { failedBefore } from "../../run/records/test-runs.ts";
 import { createFiles } from "../../run/world/files.ts";
-import { findProject } from "../../run/world/project.ts";
+import { findProject, listAgents } from "../../run/world/project.ts";
 import type { TestResult } from "../../testing/flow-tests.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
@@ -59,8 +59,10 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
 function choose(call: CallOf<"test">, { names, agents }: TestsNamed): readonly ChosenTest[] {
   const { flags, host } = call;
   refuseOnlyInCi(agents, host.env);
-  if (agents.every(({ tests }) => tests.length === 0)) throw noTests(names);
-  const { stateDir } = findProject(call.cwd, call.stateDir);
+  const project = findProject(call.cwd, call.stateDir);
+  if (agents.every(({ tests }) => tests.length === 0))
+    throw noTests(names.length > 0 ? names : listAgents(project));
+  const { stateDir } = project;
   const failed = flags["last-failed"] ? failedBefore(stateDir) : null;
   const chosen = chooseTests(agents, { pattern: flags.test, failed, shard: flags.shard });
   if (chosen.length === 0 && flags.test !== undefined && !flags["last-failed"] && flags.shard === undefined)

@@ -1,6 +1,6 @@
 /** `lockstep test`: what is run, what is reported, what is kept of a failure, and how the command ends. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { until } from "../../until.ts";
@@ -161,6 +161,12 @@ test("only: true holds here and is refused in CI; no tests and wrong test files 
   const none = await empty.lockstep(["test", "hello", "--json"]);
   assert.equal(none.code, 2);
   assert.ok(documentOf(none));
+  rmSync(join(empty.root, ".agent/hello/tests/first.yaml"));
+  for (const words of [["test"], ["test", "hello"]]) {
+    const without = await empty.lockstep(words);
+    assert.equal(without.code, 2);
+    assert.match(without.stderr, /generate them with: lockstep test hello --generate --write/);
+  }
 });
 
 test("a new required member breaks no test that says only STEP LABEL; a removed edge breaks exactly those that take it", async () => {
