@@ -887,10 +887,7 @@ const DECLARED = {
       "It is harmless when repeated. No other command makes or changes tables.",
       `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
     ],
-    examples: [
-      "lockstep fleet init --state postgres://localhost/runs",
-      "LOCKSTEP_STATE=postgres://db.example/runs lockstep fleet init",
-    ],
+    examples: ["lockstep fleet init --state postgres://localhost/runs"],
   },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
