@@ -361,6 +361,27 @@ test("read only, other addresses and other names: what the command says, and whi
   await far.stop();
 });
 
+test("runs that a server records are asked of it, and its password is not shown", async () => {
+  using world = createProject();
+  const studio = await serve(
+    world,
+    "--port",
+    "0",
+    "--state",
+    "postgres://me:kept-to-myself@127.0.0.1:1/runs",
+  );
+  for (const path of ["runs", "runs/@last", "questions"]) {
+    const { status, document } = await studio.get(path);
+    assert.notEqual(status, 200, path);
+    assert.match(document.reason, /\S/);
+    assert.equal(JSON.stringify(document).includes("kept-to-myself"), false, path);
+  }
+  const { status, document } = await studio.get("project");
+  assert.equal(status, 200);
+  assert.equal(JSON.stringify(document).includes("kept-to-myself"), false);
+  await studio.stop();
+});
+
 test("--open gives the browser a file that only the user can read, and no address on a command line", async () => {
   using world = createProject();
   const tools = mkdtempSync(join(tmpdir(), "lockstep-opener-"));
