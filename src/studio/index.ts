@@ -53,9 +53,7 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
   const desk = createDesk(project, options.knowledge, { cwd, stateFlag: stateDir, env });
   const news = withFileNews(createNews(door.journal, shelf), desk, closing.signal);
   const streams = createStreams();
-  // The address of a server may hold a password, wherever it was given.
-  const given = stateDir === undefined ? env : { ...env, LOCKSTEP_STATE: stateDir };
-  const { value: redact } = createRedactor(() => secretsOf({ env: given, cwd }));
+  const { value: redact } = createRedactor(() => secretsOf({ env, cwd }));
   const host = options.host ?? "127.0.0.1";
   const readOnly = readOnlyBecause(options, host, project.stateDir);
   const studio: Studio = {

@@ -363,13 +363,9 @@ test("read only, other addresses and other names: what the command says, and whi
 
 test("runs that a server records are asked of it, and its password is not shown", async () => {
   using world = createProject();
-  const studio = await serve(
-    world,
-    "--port",
-    "0",
-    "--state",
-    "postgres://me:kept-to-myself@127.0.0.1:1/runs",
-  );
+  const studio = await serve(world, "--port", "0", {
+    LOCKSTEP_STATE: "postgres://me:kept-to-myself@127.0.0.1:1/runs",
+  });
   for (const path of ["runs", "runs/@last", "questions"]) {
     const { status, document } = await studio.get(path);
     assert.notEqual(status, 200, path);
