@@ -129,6 +129,24 @@ describe("acting from the studio", { concurrency: 2 }, () => {
     await studio.close();
   });
 
+  test("a paused run that is answered stays paused, until it is continued", async () => {
+    using world = createWorld();
+    writeNotes(world, true, WRITE);
+    const studio = await openIn(world);
+    const { run } = (await studio.post<StartedDocument>("runs", START)).document;
+    await becomes(world, run, "waiting");
+    const paused = await studio.post<SteeredDocument>(`runs/${run}/pause`);
+    assert.equal(paused.document.state, "paused", paused.text);
+    const { open } = (await studio.get<QuestionsDocument>("questions")).document;
+    const path = `runs/${run}/questions/${open[0]!.id}`;
+    const answered = await studio.post<AnsweredDocument>(path, { answer: "allow" });
+    assert.deepEqual([answered.status, answered.document.goesOn], [200, "no"], answered.text);
+    assert.equal(await stateOf(world, run), "paused");
+    await studio.post(`runs/${run}/resume`);
+    await becomes(world, run, "completed");
+    await studio.close();
+  });
+
   test("a question that expired is said to have, before and after the run goes on", async () => {
     using world = createWorld();
     writeNotes(world, true, WRITE);
@@ -280,6 +298,10 @@ describe("acting from the studio", { concurrency: 2 }, () => {
     const changed = await studio.post<Refusal>("runs", { ...START, trust: digest });
     assert.deepEqual([changed.status, changed.document.code], [409, "NOT_TRUSTED"], changed.text);
     assert.notEqual(changed.document.trust?.digest, digest);
+    assert.ok(
+      changed.document.trust?.commands.some((line) => line.includes("touch other.txt")),
+      changed.text,
+    );
     withCheck("touch proof.txt");
     for (const trust of ["all", digest.slice(0, 32), `${digest} --trust-journal`, digest.toUpperCase()]) {
       const refused = await studio.post<Refusal>("runs", { ...START, trust });
