@@ -71,8 +71,14 @@ export const measure: Bench["measure"] = async (part, options) => {
         return await (await import("./batch.ts")).measureBatch(folder);
       case "journal":
         return await (await import("./journal.ts")).measureJournal(folder, options.cli);
+      case "studio":
+        return await (await import("./studio.ts")).measureStudio(folder, options.cli);
       case "sandbox":
         return await (await import("./sandbox.ts")).measureSandbox(folder);
+      case "fleet":
+        return await (await import("./fleet.ts")).measureFleet(folder);
+      case "proof":
+        return await (await import("./proof.ts")).measureProof(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -113,7 +119,7 @@ function stampingModel(stamps: number[], output: JsonObject): Backend {
   };
 }
 
-async function stepGaps(
+export async function stepGaps(
   steps: number,
   folder: string,
   journal: Journal,

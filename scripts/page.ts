@@ -1,5 +1,5 @@
 /** Bundles the page of the studio: one script, one style sheet, one HTML file and an icon, with nothing from outside. */
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "rolldown";
 
@@ -23,7 +23,11 @@ export async function bundlePage(dir: string): Promise<void> {
   });
   withLicence(join(dir, "page.js"));
   for (const name of ["index.html", "icon.svg"]) copyFileSync(join(page, name), join(dir, name));
-  writeFileSync(join(dir, "page.css"), readFileSync(join(page, "page.css"), "utf8"));
+  const styles = ["page.css", ...globSync("styles/*.css", { cwd: page }).toSorted()];
+  writeFileSync(
+    join(dir, "page.css"),
+    styles.map((name) => readFileSync(join(page, name), "utf8")).join("\n"),
+  );
 }
 
 /** Preact is inside the published file, so its licence is too. */

@@ -9,7 +9,8 @@ import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
 import { KIND_WORDS, targetText } from "../../tell/graph-words.ts";
 import { stepText } from "../text/explain-step.ts";
-import { dimmed, facts, factSection, originText, plainValue, promptFacts } from "../text/facts.ts";
+import { originText, plainValue } from "../../tell/origin-words.ts";
+import { dimmed, facts, factSection, promptFacts } from "../text/facts.ts";
 import { countProblems } from "../text/problems.ts";
 import { shownInLine, type Paint } from "../text/text.ts";
 

@@ -21,3 +21,8 @@ export function percentOf(part: number, whole: number): number {
   const share = Math.min(1, Math.max(0, part / whole));
   return share === 0 || share === 1 ? share * 100 : Math.min(99, Math.max(1, Math.round(share * 100)));
 }
+
+/** A length for a style. */
+export function px(length: number): string {
+  return `${Math.round(length * 100) / 100}px`;
+}

@@ -15,3 +15,16 @@ export function windowOf(count: number, rowHeight: number, top: number, height: 
   const end = Math.max(first, Math.min(count, Math.ceil((top + height) / rowHeight) + AROUND));
   return { first, end, above: first * rowHeight, below: (count - end) * rowHeight };
 }
+
+/** The first places of the pages that hold the items from `first` to `end` and were not asked for yet. */
+export function missingPages(
+  first: number,
+  end: number,
+  size: number,
+  asked: ReadonlySet<number>,
+): readonly number[] {
+  const pages: number[] = [];
+  for (let from = Math.floor(first / size) * size; from < end; from += size)
+    if (!asked.has(from)) pages.push(from);
+  return pages;
+}

@@ -54,7 +54,7 @@ export function Failed({
       <p>
         <strong class="mono">{error.code}</strong> <Foreign text={error.message} most={2000} />
       </p>
-      <div class="actions" style={{ marginTop: 8 }}>
+      <div class="actions">
         {again !== undefined && (
           <button type="button" class="btn small" onClick={again}>
             Try again

@@ -1,5 +1,6 @@
 /** All runs of the project: what runs now on top, and everything that was recorded below it. */
 import type { JSX } from "preact";
+import { px } from "../figures.ts";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count, DOING, duration } from "../../../flow/text/figures.ts";
 import type { RunLine, RunsDocument } from "../../wire.ts";
@@ -18,7 +19,7 @@ import { Blank, Failed, Loading } from "../parts/status.tsx";
 import { Ago } from "../parts/time.tsx";
 import { useNarrow, useWindow } from "../parts/window.tsx";
 import { ALL_RUNS, runAt, visitText, type Route } from "../route.ts";
-import { countStates, listedRuns, RUN_STATES, type RunSort } from "../run-list.ts";
+import { countStates, isLiving, listedRuns, RUN_STATES, type RunSort } from "../run-list.ts";
 
 type RunsRoute = Extract<Route, { readonly at: "runs" }>;
 
@@ -241,11 +242,11 @@ function RunTable({ rows, sort, isUp, selected, onSelect, onSort }: RunTableProp
           </tr>
         </thead>
         <tbody ref={body}>
-          {above > 0 && <tr aria-hidden="true" style={{ height: above }} />}
+          {above > 0 && <tr aria-hidden="true" style={{ height: px(above) }} />}
           {rows.slice(first, end).map((row) => (
             <RunRowOf key={row.run} row={row} isSelected={row.run === selected} onSelect={onSelect} />
           ))}
-          {below > 0 && <tr aria-hidden="true" style={{ height: below }} />}
+          {below > 0 && <tr aria-hidden="true" style={{ height: px(below) }} />}
         </tbody>
       </table>
     </div>
@@ -321,7 +322,7 @@ function Where({ row }: { readonly row: RunLine }): JSX.Element {
   const { step, facts, state } = row;
   const isMoving = state === "running";
   const now = useSeconds(isMoving);
-  const [lane, ...others] = facts?.lanes ?? [];
+  const [lane, ...others] = isLiving(row) ? (facts?.lanes ?? []) : [];
   if (lane === undefined)
     return <span class="soft mono">{step !== null && <Foreign text={step} most={40} />}</span>;
   return (
@@ -331,7 +332,7 @@ function Where({ row }: { readonly row: RunLine }): JSX.Element {
         {others.length > 0 && ` +${others.length}`}
       </span>
       <span class="soft small">
-        {DOING[lane.doing]}
+        {isMoving || state === "waiting" ? DOING[lane.doing] : state}
         {isMoving && `, ${duration(now - lane.since)}`}
       </span>
     </div>
