@@ -51,6 +51,14 @@ test("a run that is resumed is the one that was asked for", async () => {
   assert.equal(await driverOf(`console.log("{}")`).start({ words: ["resume", "r7"] }, "r7"), "r7");
 });
 
+test("a name that the command would take for a flag is refused, and nothing is started", async () => {
+  const driver = driverOf("process.exit(1)");
+  for (const name of ["-x", "--trust-journal", "--state=/"])
+    for (const command of ["run", "resume", "continue", "answer", "coverage"])
+      await assert.rejects(driver.start({ words: [command, name, "--fine"] }), /begins with a dash/);
+  await assert.rejects(driver.read({ words: ["coverage", "-x"] }, new AbortController().signal), /dash/);
+});
+
 const refusals: readonly [name: string, source: string, status: number, code: string, reason: RegExp][] = [
   [
     "the headline names the code",
