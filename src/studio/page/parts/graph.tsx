@@ -201,7 +201,7 @@ function StepBox({ box, node, look, to, outline }: StepBoxProps): JSX.Element {
   };
   const said = [title, under, note ?? "", isSelected ? "selected" : ""]
     .filter((part) => part !== "")
-    .join(", ");
+    .join(" ");
   return (
     <a
       href={hrefOf(to(node.id))}
