@@ -199,14 +199,11 @@ function StepBox({ box, node, look, to, outline }: StepBoxProps): JSX.Element {
     event.preventDefault();
     go(to(node.id));
   };
-  const said = [title, under, note ?? "", isSelected ? "selected" : ""]
-    .filter((part) => part !== "")
-    .join(" ");
   return (
     <a
       href={hrefOf(to(node.id))}
       class={`step ${node.kind}${worst}${tone === undefined ? "" : ` ${tone}`}${isSelected ? " selected" : ""}${isFaint ? " faint" : ""}`}
-      aria-label={said}
+      {...(isSelected ? { "aria-current": "true" as const } : {})}
       data-step={node.id}
       onClick={open}
       onKeyDown={(event) => walk(event, node.id, outline)}
@@ -222,10 +219,10 @@ function StepBox({ box, node, look, to, outline }: StepBoxProps): JSX.Element {
       {tone !== undefined && <circle class="mark" cx={left + 14} cy={top + 19} r={4} />}
       <text class="title" x={x + (tone === undefined ? 0 : 6)} y={top + 23} text-anchor="middle">
         {title}
-      </text>
+      </text>{" "}
       <text class="under" x={x} y={top + 40} text-anchor="middle">
         {under}
-      </text>
+      </text>{" "}
       {note !== undefined && (
         <text class="note" x={x} y={top + 57} text-anchor="middle">
           {note}

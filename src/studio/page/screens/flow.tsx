@@ -103,7 +103,7 @@ function FlowParts({ document, step, version }: PartsProps): JSX.Element {
   return (
     <>
       {explained !== null && <Budget document={document} />}
-      <div class={step === null ? "stack wide" : "flow-columns"}>
+      <div class={step === null ? "stack" : "flow-columns"}>
         {outline === null ? (
           <div class="card">
             <Blank title="The files hold no flow that can be drawn.">
@@ -115,6 +115,7 @@ function FlowParts({ document, step, version }: PartsProps): JSX.Element {
             outline={outline}
             look={look}
             to={(id) => ({ at: "flow", agent, step: id })}
+            rows={problems.length > 0 ? 2 : 1}
             label="Flow"
             tools={tools}
           />
@@ -131,7 +132,7 @@ function FlowParts({ document, step, version }: PartsProps): JSX.Element {
         {problems.length === 0 ? (
           <p class="card-body">
             <span>
-              <span class="chip good">sound</span> <span class="soft">`lockstep check` found nothing.</span>
+              <span class="chip good">sound</span> <span class="soft">The check found nothing.</span>
             </span>
           </p>
         ) : (
