@@ -40,7 +40,7 @@ type GraphProps = {
 
 const ZOOMS = [0.25, 0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.5, 2];
 
-export function FlowGraph({ outline, look, to, rows = 2, label, tools }: GraphProps): JSX.Element {
+export function FlowPicture({ outline, look, to, rows = 2, label, tools }: GraphProps): JSX.Element {
   const picture = useMemo(() => pictureOf(outline, rows), [outline, rows]);
   const [isTable, setTable] = useState(false);
   const [zoom, setZoom] = useState<number | null>(null);
@@ -61,7 +61,7 @@ export function FlowGraph({ outline, look, to, rows = 2, label, tools }: GraphPr
     setZoom(next ?? scale);
   };
   useKeys("Graph", {
-    t: { about: "FlowGraph as a table", run: () => setTable(!isTable) },
+    t: { about: "Graph as a table", run: () => setTable(!isTable) },
     f: { about: "Fit the graph", run: () => setZoom(null) },
     "+": { about: "Larger", run: () => step(1) },
     "-": { about: "Smaller", run: () => step(-1) },

@@ -10,7 +10,7 @@ import { go } from "../go.tsx";
 import { announce, useKeys } from "../keys.ts";
 import { useLive, useSeconds } from "../listen.ts";
 import { CopyButton, CopyCommand } from "../parts/copy.tsx";
-import { FlowGraph, type GraphLook } from "../parts/graph.tsx";
+import { FlowPicture, type GraphLook } from "../parts/graph.tsx";
 import { Inspector } from "../parts/inspector.tsx";
 import { JsonTree } from "../parts/json.tsx";
 import { MomentData } from "../parts/moment-data.tsx";
@@ -141,7 +141,7 @@ function WayOf({
       )}
       <VisitStrip run={run} visits={visits} seq={seq} selected={selected} />
       <div class="run-way">
-        <FlowGraph
+        <FlowPicture
           outline={document.outline}
           look={look}
           label="Flow"
