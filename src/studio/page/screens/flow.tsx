@@ -11,7 +11,7 @@ import { useKeys } from "../keys.ts";
 import { useFilesOf } from "../listen.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
-import { FlowGraph, type GraphLook } from "../parts/graph.tsx";
+import { FlowPicture, type GraphLook } from "../parts/graph.tsx";
 import { Await, Blank } from "../parts/status.tsx";
 import { useMayAct } from "../project.ts";
 import type { Route } from "../route.ts";
@@ -111,7 +111,7 @@ function FlowParts({ document, step, version }: PartsProps): JSX.Element {
             </Blank>
           </div>
         ) : (
-          <FlowGraph
+          <FlowPicture
             outline={outline}
             look={look}
             to={(id) => ({ at: "flow", agent, step: id })}
