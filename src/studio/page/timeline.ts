@@ -101,14 +101,14 @@ function piecesOf(frames: readonly Frame[]) {
   return { pieces: pieces.toSorted((a, b) => a.from - b.from), ms: now, cuts, times };
 }
 
-/** Bars are at least a pixel wide; what would lie within a pixel of the one before joins it, as the kind with most time. */
+/** Bars are at least a pixel wide; narrow ones beside each other become one, of the kind of the longest. */
 function barsOf(pieces: readonly Piece[], scale: number): readonly TimeBar[] {
   const bars: TimeBar[] = [];
   for (const { kind, step, visit, seq, from, to } of pieces) {
     const x = from * scale;
     const width = (to - from) * scale;
     const last = bars.at(-1);
-    const isNear = last !== undefined && x < last.x + last.width + 1 && (width < 1 || last.width <= 1);
+    const isNear = last !== undefined && x < last.x + last.width + 1 && width < 1 && last.width <= 1;
     if (!isNear) {
       bars.push({
         kind,
