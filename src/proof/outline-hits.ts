@@ -4,7 +4,7 @@ import type { Coverage } from "./coverage.ts";
 import type { Edge, Outline } from "../tell/outline.ts";
 
 /** Steps and ways that coverage does not measure, since no run can come there, get no hits. */
-export function withHits(outline: Outline, { elements }: Coverage): Outline {
+export function withHits(outline: Outline, { elements }: Pick<Coverage, "elements">): Outline {
   const hits = new Map(elements.map((one) => [one.id, one.hits]));
   const withThem = <T extends object>(one: T, found: number | undefined): T =>
     found === undefined ? one : Object.assign({ hits: found }, one);

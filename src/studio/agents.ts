@@ -4,7 +4,8 @@ import { join, relative } from "node:path";
 import type { Journal, RunRow } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { INPUT_TEXT, readsInput } from "../flow/text/template.ts";
-import { hitsOfEdge } from "../proof/outline-hits.ts";
+import type { Coverage } from "../proof/coverage.ts";
+import { hitsOfEdge, withHits } from "../proof/outline-hits.ts";
 import type { Hits } from "../proof/cover.ts";
 import { RunnerError } from "../run/errors.ts";
 import { explainAgent, explainStep } from "../run/explain.ts";
@@ -18,7 +19,14 @@ import { argumentsRequest, shownLine } from "./acts.ts";
 import { judgeArguments, runLine } from "./command-line.ts";
 import { reply, StudioRefusal, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
 import { untrusted } from "./trusting.ts";
-import type { AgentDocument, AgentLine, AgentsDocument, ArgumentsDocument, StepDocument } from "./wire.ts";
+import type {
+  AgentDocument,
+  AgentLine,
+  AgentsDocument,
+  ArgumentsDocument,
+  CoverageDocument,
+  StepDocument,
+} from "./wire.ts";
 
 export async function lookAtAgents(_asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { agents: files } = studio.desk;
@@ -153,6 +161,35 @@ export async function lookAtBoundary({ params }: StudioRequest, studio: Studio):
   const { project, cwd, env } = studio;
   const { boundaryOf } = await import("../run/boundary.ts");
   return reply(await boundaryOf(flow, Object.values(flow.steps), { project, cwd, env }));
+}
+
+/** Runs the agent's tests, in memory and in a process of their own. */
+export async function lookAtCoverage(
+  { params, signal }: StudioRequest,
+  studio: Studio,
+): Promise<StudioAnswer> {
+  if (studio.readOnly !== null)
+    throw new StudioRefusal(409, "READ_ONLY", `The studio starts nothing. ${studio.readOnly.why}`);
+  const { name = "" } = params;
+  const { flow } = await studio.desk.agents.load(name);
+  const words = ["coverage", name, "--tests"];
+  const found = await studio.desk.driver.read({ words }, AbortSignal.any([signal, studio.signal]));
+  if (flow === null || found.kind !== "lockstep-coverage") {
+    const why = `The tests of agent "${name}" cannot be run. See: ${shownLine(studio, { words })}`;
+    throw new StudioRefusal(409, "TESTS_INVALID", why);
+  }
+  const { totals, elements } = found as unknown as Coverage;
+  const outline = withHits(outlineOf(flow), { elements });
+  return reply({
+    v: 1,
+    agent: name,
+    totals,
+    steps: Object.fromEntries(outline.nodes.map(({ id, hits = 0 }) => [id, hits])),
+    edges: outline.edges.map(({ hits = 0 }) => hits),
+    gaps: elements
+      .filter(({ hits, ignored }) => hits === 0 && ignored === undefined)
+      .map(({ id, kind, step, file, line }) => ({ id, kind, step, file, line })),
+  } satisfies CoverageDocument);
 }
 
 /** FLOW_INVALID, with the findings, where the files hold no flow. */

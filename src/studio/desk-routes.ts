@@ -13,6 +13,7 @@ export const deskRoutes: readonly StudioRoute[] = [
   get("agents/:name", async () => (await agents()).lookAtAgent),
   get("agents/:name/steps/:step", async () => (await agents()).lookAtStep),
   get("agents/:name/boundary", async () => (await agents()).lookAtBoundary),
+  get("agents/:name/coverage", async () => (await agents()).lookAtCoverage),
   get("compare/:a/:b", async () => (await learn()).lookAtComparison),
   get("whatif/:name", async () => (await learn()).lookAtWhatIf),
   get("figures", async () => (await learn()).lookAtFigures),

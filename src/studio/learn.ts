@@ -45,12 +45,13 @@ async function wayOf(
   return { outline: outlineOf(flow), way };
 }
 
-export async function lookAtWhatIf({ params }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
+export async function lookAtWhatIf({ params, signal }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { name = "" } = params;
   const loaded = await studio.desk.agents.load(name);
   const flow = flowIn(loaded);
   const journal = await journalFor(studio, name);
-  const found = await whatIf(journal, loaded);
+  // Nobody waits for an answer that the client no longer takes.
+  const found = await whatIf(journal, loaded, [], () => signal.throwIfAborted());
   const [newest] = await journal.list({ agent: name, limit: 1 });
   const changes =
     newest === undefined ? [] : flowChanges(await flowOf(journal, newest.id, newest.digest), flow);

@@ -6,6 +6,7 @@ import type { Parameter, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import type { AddedFigures } from "../proof/added-figures.ts";
+import type { Coverage, Covered } from "../proof/coverage.ts";
 import type { ModelRow } from "../run/world/model-survey.ts";
 import type { Boundary } from "../run/boundary.ts";
 import type { RunSummary, Shown, Damage } from "../run/records/runs.ts";
@@ -300,6 +301,18 @@ export type AgentDocument = {
   readonly earlier: readonly { readonly run: string; readonly args: JsonObject }[];
   /** How often recorded runs took each edge, by its place in `outline.edges`; `runs`: how many were read. */
   readonly taken: { readonly runs: number; readonly edges: readonly number[] };
+};
+
+/** `agents/NAME/coverage`: what the agent's tests show of its flow. */
+export type CoverageDocument = {
+  readonly v: 1;
+  readonly agent: string;
+  readonly totals: Coverage["totals"];
+  readonly steps: { readonly [step: StepId]: number };
+  /** By the place of the edge in the agent's `outline.edges`. */
+  readonly edges: readonly number[];
+  /** What no test shows. */
+  readonly gaps: readonly Pick<Covered, "id" | "kind" | "step" | "file" | "line">[];
 };
 
 /** `agents/NAME/steps/STEP` */

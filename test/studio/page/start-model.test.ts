@@ -50,6 +50,8 @@ for (const [name, given, kind, hint] of [
 for (const [name, given, text, expected] of [
   ["a text", parameter("string"), "hello", { p: "hello" }],
   ["an empty text leaves the default to the agent", parameter("string", { default: "x" }), "", {}],
+  ["what is the default anyway is not sent", parameter("number", { default: 2 }), "2", {}],
+  ["what is not the default is sent", parameter("number", { default: 2 }), "3", { p: "3" }],
   ["a number is sent as typed", parameter("number"), "12x", { p: "12x" }],
   ["lines", parameter("array"), "a\n\n b \n", { p: ["a", " b "] }],
   ["no lines", parameter("array"), "\n", {}],

@@ -20,10 +20,17 @@ export function CopyCommand({
 }
 
 /** A line that the server wrote. It can be copied where all of it can be seen. */
-export function CopyLine({ line }: { readonly line: string }): JSX.Element {
+export function CopyLine({
+  line,
+  isWhole = false,
+}: {
+  readonly line: string;
+  /** Broken over several lines, so that all of it is seen at once. */
+  readonly isWhole?: boolean;
+}): JSX.Element {
   const seen = shown(line.toWellFormed());
   return (
-    <div class="command">
+    <div class={isWhole ? "command whole" : "command"}>
       <code tabIndex={0} role="group" aria-label="The same as a command">
         <bdi>{seen}</bdi>
       </code>

@@ -27,9 +27,9 @@ export function AnswerForm({
   const choices = choicesShown(question);
   if (!mayAct) return <CopyCommand words={answerWords(question)} />;
 
-  const taken = ({ answer, goesOn }: AnsweredDocument) => {
-    announce(`Answered ${answer}.`);
-    settle({ kind: "sent", answer, goesOn });
+  const taken = (document: AnsweredDocument) => {
+    announce(`Answered ${document.answer}.`);
+    settle({ kind: "sent", ...document });
   };
   const refuse = (reason: unknown) => {
     const refused = refusedOf(reason);

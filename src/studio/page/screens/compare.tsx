@@ -167,7 +167,7 @@ export function Strip({
 }): JSX.Element {
   const parts = foldedWay(visits);
   return (
-    <ol class="strip">
+    <ol class="stops">
       {parts.slice(0, MOST_SHOWN).map(({ steps, times }, at) => (
         <li key={at}>
           {steps.map((one) => (

@@ -7,7 +7,7 @@ export type Card = { readonly question: QuestionSeen; readonly became: Became | 
 
 export type Became =
   | { readonly kind: "answered"; readonly answer: string | null; readonly by: string | null }
-  | { readonly kind: "sent"; readonly answer: string; readonly goesOn: AnsweredDocument["goesOn"] }
+  | ({ readonly kind: "sent" } & Pick<AnsweredDocument, "answer" | "goesOn" | "refusal">)
   | { readonly kind: "expired" }
   /** The run ended, or went on without an answer. */
   | { readonly kind: "over" };

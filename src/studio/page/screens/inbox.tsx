@@ -15,7 +15,15 @@ import { Await, Blank } from "../parts/status.tsx";
 import { Ago } from "../parts/time.tsx";
 import { runAt } from "../route.ts";
 import { AnswerForm } from "./answering.tsx";
-import { callSeen, cardKey, deadline, nextCards, type Became, type Card } from "./inbox-model.ts";
+import {
+  callSeen,
+  cardKey,
+  deadline,
+  nextCards,
+  type Became,
+  type CallSeen,
+  type Card,
+} from "./inbox-model.ts";
 
 export function InboxScreen(): JSX.Element {
   const version = useLive((now) => now.questions.version + now.epoch * 1_000_000);
@@ -130,16 +138,11 @@ function QuestionCard({
               </span>
             </p>
             {call.command !== null && <ForeignBlock text={call.command} careful label="The command" />}
+            {call.edits.length > 0 && <Members rest={call.rest} />}
             {call.edits.map((edit, place) => (
               <Diff key={place} before={edit.before} after={edit.after} label="The change" />
             ))}
-            {call.rest.length > 0 && (
-              <dl class="facts">
-                {call.rest.map(([name, value]) => (
-                  <Member key={name} name={name} value={value} />
-                ))}
-              </dl>
-            )}
+            {call.edits.length === 0 && <Members rest={call.rest} />}
             <details>
               <summary class="soft small">The question in full</summary>
               <ForeignBlock text={question.question} careful label="The question" />
@@ -153,6 +156,17 @@ function QuestionCard({
         )}
       </div>
     </article>
+  );
+}
+
+function Members({ rest }: { readonly rest: CallSeen["rest"] }): JSX.Element | null {
+  if (rest.length === 0) return null;
+  return (
+    <dl class="facts">
+      {rest.map(([name, value]) => (
+        <Member key={name} name={name} value={value} />
+      ))}
+    </dl>
   );
 }
 
@@ -203,9 +217,14 @@ function BecameNote({
   switch (became.kind) {
     case "sent":
       return (
-        <p class="note good">
+        <div class={`note ${became.refusal === undefined ? "good" : "warn"}`}>
           You answered <Foreign text={became.answer} most={80} />. {GOES_ON[became.goesOn]} {open}
-        </p>
+          {became.refusal !== undefined && (
+            <p>
+              <code>{became.refusal.code}</code> <Foreign text={became.refusal.reason} most={1000} />
+            </p>
+          )}
+        </div>
       );
     case "answered":
       return (

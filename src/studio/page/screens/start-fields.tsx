@@ -184,9 +184,12 @@ export function FreeRows({
 
 export function RunChoices({
   given,
+  script,
   change,
 }: {
   readonly given: StartChoices;
+  /** The agent's own; null: it has none. */
+  readonly script: string | null;
   readonly change: (part: Partial<StartChoices>) => void;
 }): JSX.Element {
   const { project } = useProject();
@@ -214,19 +217,28 @@ export function RunChoices({
               ))}
             </select>
           </LabelledField>
-          <LabelledField
-            name="Script in place of a model"
-            hint="A file of the project with the answers, such as .agent/NAME/script.yaml."
-          >
-            <input
-              type="text"
-              value={given.script}
-              spellcheck={false}
-              onInput={(event) => change({ script: event.currentTarget.value })}
-            />
-          </LabelledField>
+          <div class="field">
+            <LabelledField
+              name="Script in place of a model"
+              hint="A file of the project that holds the answers. No model is called."
+            >
+              <input
+                type="text"
+                value={given.script}
+                spellcheck={false}
+                onInput={(event) => change({ script: event.currentTarget.value })}
+              />
+            </LabelledField>
+            {script !== null && given.script !== script && (
+              <div>
+                <button type="button" class="btn small" onClick={() => change({ script })}>
+                  Use <Foreign text={script} most={60} mono />
+                </button>
+              </div>
+            )}
+          </div>
         </div>
-        <div class="columns narrow">
+        <div class="columns thin">
           <LabelledField name="Most model answers">
             <input
               type="text"
@@ -252,7 +264,7 @@ export function RunChoices({
             />
           </LabelledField>
         </div>
-        <div class="columns narrow">
+        <div class="columns thin">
           <LabelledField name="Worktree">
             <select
               value={given.worktree}

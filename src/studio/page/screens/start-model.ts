@@ -85,7 +85,8 @@ function valueOf(parameter: Parameter, text: string): Json | undefined {
     const lines = text.split("\n").filter((line) => line.trim() !== "");
     return lines.length === 0 ? undefined : lines;
   }
-  return text === "" ? undefined : text;
+  // What the agent takes by itself need not be on the line.
+  return text === "" || text === typedText(kind, parameter.default) ? undefined : text;
 }
 
 /** What the field says about itself below its name. */

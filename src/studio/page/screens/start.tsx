@@ -1,6 +1,7 @@
 /** Starts a run: a form made from the parameters of the agent, beside the line that will run. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { hasErrors } from "../../../flow/problem.ts";
 import type { AgentDocument, ArgumentsDocument, Refusal, StartedDocument } from "../../wire.ts";
 import { act, refusedOf, useAsk, type RefusedRequest } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
@@ -53,7 +54,7 @@ export function StartScreen({ route }: { readonly route: StartRoute }): JSX.Elem
       </div>
       <Await asked={asked} what="Loading the agent">
         {(document) =>
-          document.explained === null ? (
+          document.explained === null || hasErrors(document.problems) ? (
             <div class="card">
               <Blank title="This agent cannot run." command={["check", agent]}>
                 <p>
@@ -76,7 +77,7 @@ export function StartScreen({ route }: { readonly route: StartRoute }): JSX.Elem
 }
 
 function StartForm({ document }: { readonly document: AgentDocument }): JSX.Element {
-  const { agent, parameters, openArguments, earlier, problems, costLine } = document;
+  const { agent, parameters, openArguments, takesInput, earlier, problems, costLine } = document;
   const [typed, setTyped] = useState<Typed>(() => firstTyped(parameters));
   const [free, setFree] = useState<readonly FreeRow[]>([]);
   const [given, setGiven] = useState<StartChoices>(NO_CHOICES);
@@ -185,16 +186,18 @@ function StartForm({ document }: { readonly document: AgentDocument }): JSX.Elem
                   <Foreign text={message} most={1000} />
                 </p>
               ))}
-            <LabelledField name="Input text" hint="What a prompt reads as {input_text}.">
-              <textarea
-                rows={3}
-                value={given.input}
-                onInput={(event) => change({ input: event.currentTarget.value })}
-              />
-            </LabelledField>
+            {takesInput && (
+              <LabelledField name="Input text" hint="What a prompt reads as {input_text}.">
+                <textarea
+                  rows={3}
+                  value={given.input}
+                  onInput={(event) => change({ input: event.currentTarget.value })}
+                />
+              </LabelledField>
+            )}
           </div>
         </section>
-        <RunChoices given={given} change={change} />
+        <RunChoices given={given} script={document.script} change={change} />
       </form>
       <aside class="stack">
         <section class="card">
@@ -205,7 +208,7 @@ function StartForm({ document }: { readonly document: AgentDocument }): JSX.Elem
             {judged === null ? (
               <p class="soft">Working out the command …</p>
             ) : (
-              <CopyLine line={judged.command} />
+              <CopyLine line={judged.command} isWhole />
             )}
             {costLine !== null && (
               <p>

@@ -3,7 +3,9 @@ import type { FunctionComponent } from "preact";
 import type { RailPlace } from "../frame.tsx";
 import { ALL_RUNS, type Route } from "../route.ts";
 import { CompareScreen } from "./compare.tsx";
+import { FiguresScreen } from "./figures.tsx";
 import { FlowsScreen } from "./flows.tsx";
+import { ForkScreen } from "./fork.tsx";
 import { InboxScreen } from "./inbox.tsx";
 import { EffectsScreen } from "./effects.tsx";
 import { declareScreens } from "./known.ts";
@@ -28,7 +30,9 @@ export const SCREENS: Screens = {
   flows: FlowsScreen,
   start: StartScreen,
   compare: CompareScreen,
+  fork: ForkScreen,
   whatif: WhatIfScreen,
+  figures: FiguresScreen,
 };
 
 declareScreens(Object.keys(SCREENS));
@@ -37,5 +41,11 @@ export const PLACES: readonly RailPlace[] = [
   { name: "Runs", key: "r", route: ALL_RUNS, holds: ["runs", "run", "talk", "why", "fork", "compare"] },
   { name: "Inbox", key: "i", route: { at: "inbox" }, holds: ["inbox"] },
   { name: "Flows", key: "f", route: { at: "flows" }, holds: ["flows", "flow", "start"] },
+  {
+    name: "Figures",
+    key: "s",
+    route: { at: "figures", agent: "", since: "", flow: "" },
+    holds: ["figures"],
+  },
   { name: "What if", key: "w", route: { at: "whatif", agent: null }, holds: ["whatif"] },
 ];
