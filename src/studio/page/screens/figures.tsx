@@ -46,10 +46,7 @@ export function FiguresScreen({ route }: { readonly route: FiguresRoute }): JSX.
             <CopyButton text={() => JSON.stringify(asked.value, null, 2)} label="Copy JSON">
               Copy JSON
             </CopyButton>
-            <CopyButton
-              text={() => (asked.value === null ? "" : figuresCsv(asked.value))}
-              label="Copy CSV"
-            >
+            <CopyButton text={() => (asked.value === null ? "" : figuresCsv(asked.value))} label="Copy CSV">
               Copy CSV
             </CopyButton>
           </div>
