@@ -236,6 +236,7 @@ export const PARTS = [
   "journal",
   "life",
   "batch",
+  "studio",
   "sandbox",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];

@@ -102,7 +102,7 @@ function openStream(
   const catchUp = async () => {
     const cursor = await studio.news.ready();
     send({ type: "hello", cursor, began: studio.began }, cursor);
-    if (journal === null) return;
+    if (journal === null) return send({ type: "questions", open: 0, runs: [] }, cursor);
     if (after !== undefined && after !== cursor) await tellMissed(journal, cursor);
     const asking = await studio.news.asking(journal);
     const open = [...asking.values()].reduce((all, one) => all + one, 0);

@@ -30,13 +30,13 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
   const { run } = route;
   const row = useLive((now) => now.runs.get(run) ?? null);
   const isGone = useLive((now) => now.gone.has(run));
-  const isLiving = row?.state === "running";
   // The head of a living run is asked for again when its state changes, not with each of its entries.
   const document = useAsk<RunDocument>(
     `runs/${encodeURIComponent(run)}`,
-    `${row?.state} ${isLiving ? "" : row?.events}`,
+    row === null || row.state === "running" ? row?.state : `${row.state} ${row.events}`,
   );
   const state = row?.state ?? document.value?.row.state;
+  const isLiving = state === "running";
   useEffect(() => {
     if (state === "completed" || state === "failed" || state === "waiting") announce(`The run is ${state}.`);
   }, [state]);
@@ -158,7 +158,13 @@ function WayOf({
           />
         )}
       </div>
-      <Times run={run} frames={frames} seq={seq} visit={selected} />
+      <Times
+        run={run}
+        frames={frames}
+        seq={seq}
+        visit={selected}
+        startedAt={isLiving ? document.startedAt : null}
+      />
       <MomentData run={run} seq={stand.seq} />
       <MomentSlider
         frames={frames}
