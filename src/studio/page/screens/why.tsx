@@ -37,6 +37,7 @@ export function WhyScreen({ route: { run, visit } }: { readonly route: WhyRoute 
         { text: "Why" },
       ]}
     >
+      <h1 class="hidden">Why {visitText(visit)}</h1>
       <Inspector run={run} visit={visit} version={events} isAlone />
     </ScreenFrame>
   );
