@@ -1,6 +1,6 @@
 /** The page while runs move: a question is answered, a run is started, forked and stopped, and everything is seen at once. */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
@@ -68,20 +68,15 @@ describe("the studio while runs move", withBrowser, () => {
     await go("/flows/typed/start");
     const topic = page.getByLabel("topic *");
     await topic.fill("Tides!");
-    await page
-      .getByText('does not match the pattern "^[a-z]+$"')
-      .or(page.getByText("--topic"))
-      .first()
-      .waitFor();
     await page.locator(".field .wrong").first().waitFor();
-    const { stderr } = {
-      stderr: JSON.stringify(ground.lockstep("run", "typed", "--topic", "Tides!", "--script", "typed.yaml")),
-    };
+    const refused = JSON.stringify(
+      ground.lockstep("run", "typed", "--topic", "Tides!", "--script", "typed.yaml"),
+    );
     const said = await page.locator(".field .wrong").first().innerText();
-    assert.ok(stderr.includes(JSON.stringify(said).slice(1, -1)), `${said}\n${stderr}`);
+    assert.ok(refused.includes(JSON.stringify(said).slice(1, -1)), `${said}\n${refused}`);
     await topic.press("Enter");
     await page.getByRole("button", { name: "Start the run" }).click();
-    assert.equal(await topic.evaluate("(field) => field === document.activeElement").catch(() => true), true);
+    assert.equal(await page.evaluate("document.activeElement.id"), "parameter-topic");
     assert.equal(new URL(page.url()).pathname, "/flows/typed/start");
     await topic.fill("tides");
     await page.getByText("lockstep run typed --topic=tides").waitFor();
@@ -121,7 +116,6 @@ describe("the studio while runs move", withBrowser, () => {
     await go("/flows/fixer");
     await page.getByText("The check found nothing.").waitFor();
     const file = join(ground.folder, ".agent/fixer/steps_registry.json");
-    const { readFileSync } = await import("node:fs");
     const text = readFileSync(file, "utf8");
     writeFileSync(file, text.replace(/"target":\s*"closure\.issue"/, '"target": "closure.nowhere"'));
     await page.getByText("there is no such step").first().waitFor();
