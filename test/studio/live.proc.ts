@@ -59,7 +59,7 @@ describe("the studio while runs move", withBrowser, () => {
   test("a question that was answered elsewhere says so, and nothing moves", async () => {
     const asked = card("npm run build");
     await asked.getByRole("button", { name: "Deny" }).waitFor();
-    ground.lockstep("answer", ground.runs.building, "deny", "--no-resume");
+    ground.lockstep("answer", ground.runs.building, "deny");
     await asked.getByText("Answered elsewhere").waitFor();
     assert.equal(await asked.getByRole("button", { name: "Deny" }).count(), 0);
   });
