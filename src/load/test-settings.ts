@@ -4,15 +4,22 @@ import type { Flow } from "../flow/flow.ts";
 import { isObject, type Json } from "../flow/json.ts";
 import { escapeSegment } from "../flow/json-pointer.ts";
 import type { Problem } from "../flow/problem.ts";
-import { NO_SETTINGS, type NeverPath, type TestSettings } from "../flow/test-settings.ts";
+import { HEARD_PARTS, type HeardPart } from "../flow/flow-test.ts";
+import {
+  DRIFT_RULES,
+  NO_SETTINGS,
+  type DriftRule,
+  type NeverPath,
+  type TestSettings,
+} from "../flow/test-settings.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem, type Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
 import type { Document } from "./text/document.ts";
+import { testDocument } from "./test-reading.ts";
 import { joinPath } from "./text/paths.ts";
 import { readShape } from "./text/shape.ts";
 import { TEST_SETTINGS } from "./text/tests-shape.ts";
-import { testDocument } from "./tests.ts";
 
 export type SettingsRead = { readonly settings: TestSettings; readonly problems: readonly Problem[] };
 
@@ -24,18 +31,18 @@ export function readTestSettings(flow: Flow, files: FileTree): SettingsRead {
   const findings: Finding[] = [];
   const document = testDocument(files, `${folder}/${name}`, findings);
   const settings = document === null ? NO_SETTINGS : settingsIn(flow, document, findings);
-  return { settings, problems: findings.map((finding) => toProblem(strictly(finding), null)) };
-}
-
-/** A misspelled key would silently ask for nothing. */
-function strictly(finding: Finding): Finding {
-  return finding.code === "UNKNOWN-KEY" ? { ...finding, code: "TEST-SETTING" } : finding;
+  return { settings, problems: findings.map((finding) => toProblem(finding, null)) };
 }
 
 function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSettings {
   const report = (code: Code, pointer: string, message: string, fix: string) =>
     findings.push({ code, document, pointer, message, fix });
-  const source = readShape(TEST_SETTINGS, document.value, "", { document, code: "TEST-SETTING", findings });
+  const source = readShape(TEST_SETTINGS, document.value, "", {
+    document,
+    code: "TEST-SETTING",
+    unknown: "TEST-SETTING",
+    findings,
+  });
   if (source === undefined) return { ...NO_SETTINGS, file: document.file };
   const knownStep = (id: string, pointer: string) => {
     if (Object.hasOwn(flow.steps, id)) return;
@@ -83,7 +90,31 @@ function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSe
       ),
     ),
     within: given(source.within),
+    drift: driftIn(source.drift, (part, message, fix) =>
+      report("TEST-SETTING", `/drift/${escapeSegment(part)}`, message, fix),
+    ),
   };
+}
+
+function driftIn(
+  written: ReadonlyMap<string, string | undefined>,
+  refuse: (part: string, message: string, fix: string) => void,
+): TestSettings["drift"] {
+  const rules: { [part in HeardPart]?: DriftRule } = {};
+  for (const [part, rule] of written) {
+    const known = HEARD_PARTS.find((one) => one === part);
+    const found = DRIFT_RULES.find((one) => one === rule);
+    if (known === undefined)
+      refuse(
+        part,
+        `"${part}" is not a part of a request.${didYouMean(part, HEARD_PARTS)}`,
+        `Use one of: ${HEARD_PARTS.join(", ")}.`,
+      );
+    else if (found === undefined)
+      refuse(part, `"${rule}" is not a rule for drift.`, `Use one of: ${DRIFT_RULES.join(", ")}.`);
+    else rules[known] = found;
+  }
+  return rules;
 }
 
 function neverIn(

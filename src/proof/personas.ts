@@ -47,6 +47,12 @@ export const CANARIES = ["canary-7f3a91c2d4e8", "canary/with+marks=51b0"] as con
 export type Persona = keyof typeof PERSONAS;
 export const PERSONA_NAMES = Object.keys(PERSONAS) as readonly Persona[];
 
+/** Whether what it says, and what tools and checks say beside it, may hold a canary. */
+export function holdsSecrets(persona: Persona): boolean {
+  const kinds: readonly Kind[] = PERSONAS[persona];
+  return kinds.includes("echo");
+}
+
 /** What the step's answers are, the one on the shortest way to an end first. */
 export type AnswerOrder = (step: Step) => readonly Draft[];
 
@@ -63,9 +69,14 @@ export function replyAs(
   const kind =
     kinds.length === 0
       ? "plain"
-      : (kinds[draw.next(10, `${step.id} ${persona}`) - (10 - kinds.length)] ?? "plain");
+      : (kinds[draw.next(10, kindOf(step, persona)) - (10 - kinds.length)] ?? "plain");
   const reply = SAYS[kind]({ flow, step, draw, manners, before });
   return { ...reply, step: step.id };
+}
+
+/** What the choice between its kinds of answers is about. */
+export function kindOf({ id }: Pick<Step, "id">, persona: Persona): string {
+  return `${id} ${persona}`;
 }
 
 /** A number with which the persona does not answer plainly, if it ever does. */
@@ -118,14 +129,14 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
   refusal: ({ draw, step }) => ({ text: REFUSALS[draw.next(REFUSALS.length, `${step.id} refusal`)]! }),
   lost: ({ flow, step, draw, manners }) => lost(flow, step, draw, manners),
   huge: ({ step, draw, manners }) => ({
-    output: swollen(manners(step)[0]?.payload ?? {}, SIZES[draw.next(SIZES.length)]!),
+    output: swollen(manners(step)[0]?.payload ?? NOTHING)[SIZES[draw.next(SIZES.length)]!]!,
   }),
   call: ({ step, draw }) => {
     const tools = step.tools.allow.map((rule) => rule.split("(", 1)[0]!);
     return {
       calls: [
         {
-          name: tools[draw.next(tools.length || 1)] ?? "Read",
+          name: tools[draw.next(tools.length || 1, `${step.id} call`)] ?? "Read",
           input: { file_path: "file.txt", command: "true" },
         },
       ],
@@ -239,23 +250,20 @@ function lost(flow: Flow, step: Step, draw: Draw, manners: AnswerOrder): Expande
 /** The largest are rare: they cost as much as a hundred runs. */
 const SIZES = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2, 3] as const;
 
-function swollen(payload: JsonObject, how: number): Json {
-  switch (how) {
-    case 0:
-      return { ...payload, wide: WIDE };
-    case 1: {
-      let deep: Json = 1;
-      for (let depth = 0; depth < 200; depth++) deep = { deep };
-      return { ...payload, deep };
-    }
-    case 2:
-      return { ...payload, many: MANY };
-    default:
-      return { ...payload, more: HUGE };
-  }
-}
+/** The same objects again and again: so large ones are made and looked at once. */
+const swollen = cached((payload: JsonObject): readonly Json[] => {
+  let deep: Json = 1;
+  for (let depth = 0; depth < 200; depth++) deep = { deep };
+  return [
+    { ...payload, wide: WIDE },
+    { ...payload, deep },
+    { ...payload, many: MANY },
+    { ...payload, more: HUGE },
+  ];
+});
 
-const WIDE = "y".repeat(10_000);
+const NOTHING: JsonObject = {};
+const WIDE = "y".repeat(2000);
 const MANY: readonly Json[] = Array.from({ length: 100_001 }, () => 0);
 const HUGE = "x".repeat(1_100_000);
 

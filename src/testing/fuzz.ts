@@ -1,19 +1,18 @@
 /** Runs a flow against a hostile model, many times: in memory, the same for the same seed, shrunk to the smallest case. */
 import type { Prepared } from "../engine/schema/prepared.ts";
-import { branchesOf } from "../flow/branches.ts";
 import type { Entry } from "../flow/event.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
-import type { Flow, Step, StepId } from "../flow/flow.ts";
+import type { Step, StepId } from "../flow/flow.ts";
 import { sameJson, type JsonObject } from "../flow/json.ts";
 import { NO_SETTINGS, type TestSettings } from "../flow/test-settings.ts";
-import { draftsOf, type Draft } from "../proof/answers.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { breachesIn } from "../proof/author.ts";
 import { addHits, type Hits } from "../proof/cover.ts";
+import { createGuide } from "../proof/guide.ts";
+import { mannersOf } from "../proof/manners.ts";
 import { createDraw, seeded, varied, type Draw } from "../proof/draw.ts";
-import { elementsOf } from "../proof/elements.ts";
 import { expandReplies } from "../proof/expand.ts";
-import { oddAnswer, PERSONA_NAMES, type AnswerOrder, type Persona } from "../proof/personas.ts";
+import { kindOf, oddAnswer, PERSONA_NAMES, type Persona } from "../proof/personas.ts";
 import {
   isBroken,
   isBrokenRedacted,
@@ -24,17 +23,9 @@ import {
   type Weakness,
 } from "../proof/properties.ts";
 import { shrink } from "../proof/shrink.ts";
-import {
-  drawnSurroundings,
-  givenBy,
-  hostileRun,
-  repeated,
-  testOf,
-  type Cast,
-  type FuzzGround,
-  type FuzzParts,
-  type HostileRun,
-} from "./hostile.ts";
+import { testOf } from "./hostile-case.ts";
+import { drawnSurroundings, givenBy, markOf, repeated, type Cast } from "./hostile-surroundings.ts";
+import { hostileRun, type FuzzGround, type FuzzParts, type HostileRun } from "./hostile.ts";
 
 export type FuzzOptions = {
   readonly seed?: number;
@@ -94,31 +85,38 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
     // An interruption is heard only between runs.
     if (runs % BREATH === BREATH - 1) await new Promise(setImmediate);
     const more = seeded(seed * 1_000_003 + runs);
-    const next = isGuided ? varied(more, rare) : more;
-    const way = isGuided && more(3) > 0 ? guide.wayTo(hits, more) : null;
-    const persona = personas[next(personas.length, way === null ? undefined : `${way.step} who`)]!;
-    const cast: Cast = [...(way?.cast ?? []), { persona, until: Infinity }];
-    const start = way === null ? [] : [...way.numbers, oddAnswer(persona, more)];
-    const draw = createDraw(start, next);
-    const note = (step: Step, replies: number) => guide.note(step.id, { cast, draw, replies });
-    const run = await hostileRun(ground, drawnSurroundings(ground, cast, draw, note));
+    const way = isGuided && more(5) > 0 ? guide.wayTo(hits, more) : null;
+    const least = isGuided ? varied(more, rare) : more;
+    let odd: { readonly persona: Persona; readonly about: string } | null = null;
+    const next: Draw["next"] = (of, about) =>
+      odd !== null && about === odd.about ? oddAnswer(odd.persona, least) : least(of, about);
+    const persona = personas[least(personas.length)]!;
+    const cast: Persona[] = way === null ? [] : [...way.cast];
+    const draw = createDraw(way?.numbers ?? [], next);
+    const who = (step: Step) => {
+      guide.note({ step: step.id, cast, numbers: draw.drawn });
+      const askers = way === null ? [] : guide.askers(hits, step.id).filter((one) => personas.includes(one));
+      const asker = askers[least(askers.length || 1, `${step.id} who`)] ?? persona;
+      odd = askers.length > 0 && more(4) > 0 ? { persona: asker, about: kindOf(step, asker) } : null;
+      return asker;
+    };
+    const run = await hostileRun(ground, drawnSurroundings(ground, cast, draw, who));
     for (const moment of run.moments) addHits(hits, moment);
     const [end, counts] = [endOf(run), ends.get(persona)!];
     counts.set(end, (counts.get(end) ?? 0) + 1);
-    const smallest = (isSame: (next: HostileRun) => Promise<boolean>, tries: number) =>
-      smallestCase(ground, cast, draw.drawn, isSame, tries);
+    const smallest = <T extends Found>({ seq }: Found, seek: Seek<T>, tries: number) =>
+      smallestCase(ground, { cast, numbers: draw.drawn, by: speakerAt(run, cast, seq) }, seek, tries);
     for (const fault of await judge.all(run, more)) {
       const key = nameOf(fault);
       if (broken.has(key)) continue;
-      const found = await smallest(async (next) => (await judge.one(next, fault)) !== null, 2000);
-      broken.set(key, { ...fault, ...(await judge.one(found.run, fault)), ...found.it });
+      broken.set(key, { ...fault, ...(await smallest(fault, (next) => judge.one(next, fault), 2000)) });
     }
     for (const weakness of weaknessesIn(run)) {
       const key = keyOf(weakness);
       if (weaknesses.has(key)) continue;
-      const shows = (next: HostileRun) => weaknessesIn(next).find((one) => keyOf(one) === key);
-      const found = await smallest((next) => Promise.resolve(shows(next) !== undefined), 300);
-      weaknesses.set(key, { ...weakness, ...shows(found.run), ...found.it });
+      const seek: Seek<Weakness> = (next) =>
+        Promise.resolve(weaknessesIn(next).find((one) => keyOf(one) === key) ?? null);
+      weaknesses.set(key, { ...weakness, ...(await smallest(weakness, seek, 600)) });
     }
   }
   const byName = <T>(all: ReadonlyMap<string, T>) =>
@@ -146,41 +144,8 @@ export async function shownBy(
 
 const BREATH = 64;
 
-/** Numbers that lead to a step, and who answers on the way. */
-type WayTo = { readonly step: StepId; readonly cast: Cast; readonly numbers: readonly number[] };
-
-/** The shortest way to each step that was asked so far; a run that goes on from there begins where something is missing. */
-function createGuide(flow: Prepared) {
-  const ways = new Map<StepId, WayTo>();
-  const elements = elementsOf(flow).filter(({ step }) => step !== null);
-  let known = -1;
-  let wanted: readonly StepId[] = [];
-  return {
-    note: (
-      step: StepId,
-      { cast, draw, replies }: { readonly cast: Cast; readonly draw: Draw; readonly replies: number },
-    ) => {
-      const before = ways.get(step);
-      if (before !== undefined && before.numbers.length <= draw.drawn.length) return;
-      const first = cast.findIndex(({ until }) => replies <= until);
-      const until = (one: Cast[number]) => ({ ...one, until: Math.min(one.until, replies) });
-      ways.set(step, { step, cast: cast.slice(0, first + 1).map(until), numbers: [...draw.drawn] });
-      known = -1;
-    },
-    wayTo: (hits: Hits, more: (of: number) => number): WayTo | null => {
-      if (hits.size !== known) {
-        known = hits.size;
-        const missing = elements.filter(({ id, step }) => !hits.has(id) && ways.has(step!));
-        wanted = [...new Set(missing.map(({ step }) => step!))];
-      }
-      return wanted.length === 0 ? null : ways.get(wanted[more(wanted.length)]!)!;
-    },
-  };
-}
-
-function endOf({ moments, thrown }: HostileRun): string {
-  const verdict = moments.at(-1)?.after.verdict;
-  if (thrown !== null || verdict == null) return "no verdict";
+function endOf({ state: { verdict }, thrown }: HostileRun): string {
+  if (thrown !== null || verdict === null) return "no verdict";
   return verdict.code === null ? verdict.outcome : `${verdict.outcome} ${verdict.code}`;
 }
 
@@ -194,21 +159,70 @@ function nameOf({ property, what }: Broken): string {
   return property === "author" ? `author ${what.split(":", 1)[0]!}` : property;
 }
 
-async function smallestCase(
+/** Where a run shows what was found. */
+type Found = { readonly seq: number };
+type Seek<T extends Found> = (run: HostileRun) => Promise<T | null>;
+
+/** `by`: the persona that gave the response at which it was found. */
+async function smallestCase<T extends Found>(
   ground: FuzzGround,
-  cast: Cast,
-  numbers: readonly number[],
-  isSame: (next: HostileRun) => Promise<boolean>,
+  { cast, numbers, by }: { readonly cast: Cast; readonly numbers: readonly number[]; readonly by: Persona },
+  seek: Seek<T>,
   most: number,
-): Promise<{ readonly run: HostileRun; readonly it: FuzzCase }> {
-  const runOf = (list: readonly number[]) =>
-    hostileRun(ground, drawnSurroundings(ground, cast, createDraw(list)));
-  const { list, tries } = await shrink(numbers, async (next) => isSame(await runOf(next)), most);
-  const run = await runOf(list);
-  const { persona } = cast.at(-1)!;
-  const test = testOf(run, `a ${persona} model`, ground);
-  return { run, it: { persona, numbers: list, test, entries: run.entries, tries } };
+): Promise<FuzzCase & Partial<T>> {
+  const runOf = (who: Cast, list: readonly number[]) =>
+    hostileRun(ground, drawnSurroundings(ground, [...who], createDraw(list)));
+  const fails = async (who: Cast, list: readonly number[]) => (await seek(await runOf(who, list))) !== null;
+  const isAlone = cast.every((persona) => persona === by);
+  const start = isAlone ? null : await withoutPrefix(numbers, (list) => fails([by], list));
+  const who = start === null ? cast : [by];
+  const { list, tries } = await shrink(start ?? numbers, (next) => fails(who, next), most);
+  const whole = await runOf(who, list);
+  const found = await seek(whole);
+  const cut = found === null ? null : await cutAt(ground, whole, found.seq, seek);
+  const { run, it } = cut ?? { run: whole, it: found };
+  const test = testOf(run, `a ${by} model`, ground);
+  return { ...it, persona: by, numbers: list, test, entries: run.entries, tries } as FuzzCase & Partial<T>;
 }
+
+function speakerAt(run: HostileRun, cast: Cast, seq: number): Persona {
+  return cast[lastMark(run, seq)] ?? cast.at(-1)!;
+}
+
+/** The place of the newest response that is recorded up to an entry. */
+function lastMark({ entries }: HostileRun, seq: number): number {
+  return Math.max(0, ...entries.slice(0, seq).flatMap(({ event }) => markOf(event) ?? []));
+}
+
+/** The same without the responses after what was found, if that still shows it. */
+async function cutAt<T extends Found>(
+  ground: FuzzGround,
+  whole: HostileRun,
+  seq: number,
+  seek: Seek<T>,
+): Promise<{ readonly run: HostileRun; readonly it: T } | null> {
+  const script = whole.script.slice(0, lastMark(whole, seq) + 1);
+  if (script.length >= whole.script.length) return null;
+  const run = await hostileRun(ground, givenBy(testOf(whole, "", ground), script));
+  const it = await seek(run);
+  return it === null ? null : { run: { ...run, script }, it };
+}
+
+/** Others answered on the way to where the run began to be its own: plain answers, which are 0, may lead there too. */
+async function withoutPrefix(
+  numbers: readonly number[],
+  fails: (list: readonly number[]) => Promise<boolean>,
+): Promise<readonly number[] | null> {
+  for (let plain = 0; plain <= MOST_PLAIN; plain++)
+    for (let from = numbers.length - 1; from >= Math.max(0, numbers.length - MOST_OWN); from--) {
+      const list = [...Array.from({ length: plain }, () => 0), ...numbers.slice(from)];
+      if (await fails(list)) return list;
+    }
+  return null;
+}
+
+const MOST_PLAIN = 12;
+const MOST_OWN = 24;
 
 /** `all`: what a run breaks; costly properties are looked at now and then. `one`: whether it breaks this one too. */
 function createJudge(ground: FuzzGround, settings: TestSettings) {
@@ -252,9 +266,9 @@ function breachesOf({ moments }: HostileRun, settings: TestSettings): readonly B
   }));
 }
 
-const REDACTED_EVERY = 8;
+const REDACTED_EVERY = 16;
 const RESUMED_EVERY = 1;
-const MOVED_EVERY = 4;
+const MOVED_EVERY = 8;
 const MOST_CUTS = 40;
 
 /** After so many entries a run can be resumed. */
@@ -267,7 +281,7 @@ function lastCut({ entries }: HostileRun): number {
 async function notResumed(ground: FuzzGround, run: HostileRun, cut: number): Promise<Broken | null> {
   if (cut > lastCut(run)) return null;
   const past = run.entries.slice(0, cut);
-  const next = await hostileRun(ground, repeated(run, past), past);
+  const next = await hostileRun(ground, repeated(run, past), { past, isBare: true });
   const [was, is] = [endOf(run), endOf(next)];
   const what = next.thrown?.message ?? (was === is ? null : `it ends as ${is} and not as ${was}`);
   return what === null ? null : { property: "resume", seq: cut, what: `resumed after entry ${cut}: ${what}` };
@@ -281,10 +295,8 @@ async function isMoved(ground: FuzzGround, run: HostileRun): Promise<Broken | nu
       .flat()
       .some(({ kind }) => kind === "fail");
   if (!hasTexts) return null;
-  const next = await hostileRun(
-    ground,
-    repeated(run, [], () => "other words"),
-  );
+  const outside = repeated(run, [], () => "other words");
+  const next = await hostileRun(ground, outside, { isBare: true });
   const [was, is] = [wayOf(run), wayOf(next)];
   const at = was.findIndex((led, place) => !sameJson(led, is[place] ?? null));
   if (next.thrown === null && at === -1 && was.length === is.length && endOf(run) === endOf(next))
@@ -299,61 +311,4 @@ async function isMoved(ground: FuzzGround, run: HostileRun): Promise<Broken | nu
 
 function wayOf({ entries }: HostileRun): readonly (readonly [StepId, string | null, StepId | null])[] {
   return entries.flatMap(({ led }) => (led === undefined ? [] : [[led.step, led.label, led.to] as const]));
-}
-
-/** The answers of each step, the one on the shortest way to a completed end first. */
-function mannersOf(flow: Flow): AnswerOrder {
-  const distances = distancesToEnd(flow);
-  const sorted = new Map<StepId, readonly Draft[]>();
-  return (step) => {
-    const ready = sorted.get(step.id);
-    if (ready !== undefined) return ready;
-    const far = ({ label }: Draft) => {
-      const edge = step.edges[label];
-      const ends =
-        edge === undefined ? [] : [...branchesOf(edge)].map(({ move }) => distanceOf(move, distances));
-      return Math.min(Infinity, ...ends);
-    };
-    const made = draftsOf(step).toSorted((a, b) => far(a) - far(b));
-    sorted.set(step.id, made);
-    return made;
-  };
-}
-
-type Move =
-  ReturnType<typeof branchesOf> extends Generator<infer B>
-    ? B extends { move: infer M }
-      ? M
-      : never
-    : never;
-
-function distanceOf(move: Move, distances: ReadonlyMap<StepId, number>): number {
-  const of = (id: StepId) => distances.get(id) ?? Infinity;
-  switch (move.kind) {
-    case "end":
-      return move.outcome === "completed" ? 0 : Infinity;
-    case "goto":
-      return of(move.step);
-    case "jump":
-      return Math.min(...move.among.map(of));
-    case "fork":
-      return Math.max(...move.steps.map(of), move.join === null ? 0 : of(move.join));
-  }
-}
-
-function distancesToEnd({ steps }: Flow): ReadonlyMap<StepId, number> {
-  const distances = new Map<StepId, number>();
-  for (let changed = true; changed;) {
-    changed = false;
-    for (const { id, edges } of Object.values(steps)) {
-      const all = Object.values(edges).flatMap((edge) =>
-        [...branchesOf(edge)].map(({ move }) => distanceOf(move, distances)),
-      );
-      const best = 1 + Math.min(Infinity, ...all);
-      if (best >= (distances.get(id) ?? Infinity)) continue;
-      distances.set(id, best);
-      changed = true;
-    }
-  }
-  return distances;
 }

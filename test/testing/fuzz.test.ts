@@ -205,6 +205,31 @@ test("an answer that fits its schema and leads nowhere is a weakness, and an unu
   );
 });
 
+test("a retry prompt that reads only what is empty is a weakness, and one that names the failure is not", async () => {
+  const { guard } = FLOW.steps["closure.a"]!;
+  const rows: readonly (readonly [edition: string, blank: boolean])[] = [
+    ["Fix this: {{errors}} {{stdout}}", true],
+    ["{{#each errors}}- {{this}}{{/each}}{{#if stderr}}{{stderr}}{{else}}Fix it.{{/if}}", true],
+    ["Fix this: {{summary}}", false],
+    ["{{errors}} with {{exitCode}}", false],
+    ["The tests do not pass.", false],
+  ];
+  for (const [edition, isBlank] of rows) {
+    const changed = withStep(FLOW, "closure.a", (step) => ({
+      ...step,
+      guard: { ...guard!, checks: [{ check: "tests", edition: sketchPrompt(edition) }] },
+    }));
+    const { weaknesses, broken } = await fuzz(await prepare(changed), { runs: 300 });
+    const found = weaknesses.filter(({ code }) => code === "FUZZ-EDITION-BLANK");
+    assert.equal(found.length > 0, isBlank, edition);
+    assert.deepEqual(broken, []);
+    for (const { what, test: saved } of found) {
+      assert.match(what, /^inline\.md names nothing if "tests" fails/);
+      assert.ok(saved.script.length <= 4, JSON.stringify(saved.script));
+    }
+  }
+});
+
 test("the author's own properties are held, each by itself, and a breach names the visit", async () => {
   const settings = {
     ...NO_SETTINGS,
@@ -231,20 +256,25 @@ test("the author's own properties are held, each by itself, and a breach names t
   assert.ok(smallest[0]! <= 4 && smallest[1]! <= 4, String(smallest));
 });
 
-test("runs that go on from what was new show at least what three times as many random ones do", async () => {
+test("guided runs show at least what three times as many random ones do", async () => {
   const steps = Object.fromEntries(
-    Array.from({ length: 60 }, (_, at) => [
+    Array.from({ length: 50 }, (_, at) => [
       `step.${at}`,
       {
-        edges: { next: at === 59 ? null : `step.${at + 1}`, back: "step.0", repeat: `step.${at}` },
+        edges: { next: at === 49 ? null : `step.${at + 1}`, back: "step.0", repeat: `step.${at}` },
         schema: actionSchema(["repeat", "back", "next"]),
       },
     ]),
   );
-  const flow = await prepare(sketchFlow(steps, { limits: { visits: 120 } }));
-  const guided = await fuzz(flow, { runs: 400, seed: 2 });
-  const random = await fuzz(flow, { runs: 1200, seed: 2, isGuided: false });
-  assert.ok(guided.hits.size >= random.hits.size, `${guided.hits.size} and ${random.hits.size}`);
+  const flow = await prepare(sketchFlow(steps, { limits: { visits: 100 } }));
+  for (const seed of [1, 2]) {
+    const guided = await fuzz(flow, { runs: 300, seed });
+    const random = await fuzz(flow, { runs: 900, seed, isGuided: false });
+    assert.ok(
+      guided.hits.size >= random.hits.size,
+      `seed ${seed}: ${guided.hits.size} and ${random.hits.size}`,
+    );
+  }
 });
 
 test("the command offers every persona", () => {

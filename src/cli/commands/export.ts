@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { exportRun, importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
 import { openJournal, RunnerError } from "../../run/index.ts";
 import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
-import { findProject } from "../../run/world/project.ts";
+import { findProject, recordPlace } from "../../run/world/project.ts";
 import { notWritable, openWhole } from "../../run/world/write-whole.ts";
 import { UsageError } from "../args.ts";
 import type { CommandCall } from "../call.ts";
@@ -57,8 +57,8 @@ async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number
   const { flags, screen } = call;
   if (flags.test && flags.script) throw new UsageError("--test and --script exclude each other.");
   const as = flags.test ? "test" : "script";
-  const { asTest } = await import("./export-test.ts");
-  const { run, kept, text, replies, astray } = await withRecord(call, ref, async (journal) => {
+  const { asTest, heardPath } = await import("./export-test.ts");
+  const { run, kept, text, replies, heard, astray } = await withRecord(call, ref, async (journal) => {
     const { bundle, kept: words } = await exportRun(journal, ref, { redact: flags.redact });
     if (bundle.damaged !== undefined)
       throw new RunnerError("RUN_OPEN", `Run ${bundle.run.id} is damaged: a test needs the whole run.`);
@@ -69,11 +69,23 @@ async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number
     };
   });
   await writeTo(call, flags.out, [text]);
+  const page = heard === null || flags.out === undefined ? null : heardPath(flags.out);
+  if (page !== null) await writeTo(call, page, [heard!.trimEnd()]);
   if (flags.json)
-    screen.document({ v: 1, run, file: flags.out, as, redacted: flags.redact, replies, kept, astray });
+    screen.document({
+      v: 1,
+      run,
+      file: flags.out,
+      heard: page,
+      as,
+      redacted: flags.redact,
+      replies,
+      kept,
+      astray,
+    });
   else if (flags.out !== undefined)
     screen.tell(
-      `Wrote ${flags.out}: ${count(replies, "response")}${astray === null ? ", tried and passed" : ""}.`,
+      `Wrote ${flags.out}: ${count(replies, "response")}${astray === null ? ", tried and passed" : ""}.${page === null ? "" : ` What they were given to is in ${page}.`}`,
     );
   if (astray === null) return EXIT.completed;
   screen.complain(`The ${as} does not go the way of the run. ${shownInLine(astray)}`);
@@ -84,9 +96,10 @@ export async function importFromFile(call: CallOf<"import">): Promise<number> {
   const { screen } = call;
   const [file = ""] = call.words;
   const bundle = parseBundle(readGiven(call, file, "EXPORT_INVALID", MOST_BUNDLE_BYTES), file);
-  const { root, stateDir } = findProject(call.cwd, call.stateDir);
+  const project = findProject(call.cwd, call.stateDir);
+  const { root } = project;
   const access = journalAccess(call, call.host.stopped());
-  const journal = await openJournal(stateDir, { now: Date.now }, access);
+  const journal = await openJournal(recordPlace(project), { now: Date.now }, access);
   const as = call.flags.as;
   try {
     const options = { ...(as !== undefined && { as }), cwd: root, now: Date.now() };

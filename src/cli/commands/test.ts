@@ -1,5 +1,4 @@
 /** `lockstep test [AGENT|FILE …]`: runs the tests of agents in memory. The reports are the result, so they go to stdout. */
-import { join, relative } from "node:path";
 import type { FileTree } from "../../flow/files.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { missedIn, type ShownBy } from "../../proof/coverage.ts";
@@ -19,23 +18,32 @@ import { reportersOf, writeReports } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
 import { renderProblems } from "../text/problems.ts";
-import { count, shownInLine } from "../text/text.ts";
-import { repeatOnChange, watchedFiles } from "../../run/watch/files.ts";
+import { count, shellWord, shownInLine } from "../text/text.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
-  if (call.flags.watch && call.flags.list)
-    throw new UsageError("--watch and --list cannot be used together.");
+  if ([call.flags.watch, call.flags.list, call.flags.stale].filter(Boolean).length > 1)
+    throw new UsageError("Only one of --watch, --list and --stale can be used.");
+  if (call.flags.recorded) return await (await import("../tests/recorded.ts")).holdRecorded(call);
+  if (call.flags.since !== undefined) throw new UsageError("--since only works with --recorded.");
   if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
   if (call.flags.write || call.flags.covers !== undefined)
     throw new UsageError("--write and --covers only work with --generate.");
   for (const file of call.flags["coverage-file"]) requireEnding(file);
   const { root } = findProject(call.cwd, call.stateDir);
   const reporters = reportersOf(call.flags.reporter, call.flags.json);
-  if (call.flags.watch) return await watchTests(call, root);
+  if (call.flags.watch) {
+    const { watchTests } = await import("../tests/watch-tests.ts");
+    return await watchTests(call, root, {
+      choose: (read) => choose(call, read),
+      run: (chosen, signal) => runChosen(call, chosen, signal),
+      tellProblems: (read, files) => tellProblems(call, read, files),
+    });
+  }
   const files = createFiles(root);
   const read = await readNamed(call, files);
   if (read.problems.length > 0) return tellProblems(call, read, files);
   const chosen = choose(call, read);
+  if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
   const report = await runChosen(call, chosen, call.host.interruption());
   await writeReports(call, reporters, report, root);
@@ -112,7 +120,15 @@ async function runChosen(
     const { coverage: least } = settings;
     return { flow, coverage: found, least, missed: missedIn(found, least) };
   });
-  return { ...report, remarks, coverage };
+  return { ...report, remarks: [...remarks, ...coverage.flatMap(offerTests)], coverage };
+}
+
+/** Tests for what matters most can be written by the command itself. */
+function offerTests({ flow: { agent }, coverage }: AgentCovered): readonly string[] {
+  const { steps, transitions, checks } = coverage.totals;
+  return [steps, transitions, checks].every(({ covered, of }) => covered === of)
+    ? []
+    : [`Generate tests for what is not covered with: lockstep test ${shellWord(agent)} --generate --write`];
 }
 
 function exitOf(report: TestReport): number {
@@ -131,6 +147,19 @@ function tellProblems(
   return EXIT.invalid;
 }
 
+/** Runs the recorded tests, and prints those whose responses were given to something else than is said now. */
+async function listStale(
+  call: CallOf<"test">,
+  chosen: readonly ChosenTest[],
+  files: FileTree,
+): Promise<number> {
+  const { isRecorded, staleDocument, staleText } = await import("../tests/stale.ts");
+  const report = await runChosen(call, chosen.filter(isRecorded), call.host.interruption());
+  if (call.flags.json) call.screen.document(staleDocument(report));
+  else call.screen.print(staleText(report, files, call.screen.out));
+  return report.stopped === "interrupted" ? EXIT.interrupted : EXIT.completed;
+}
+
 function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTest[]): number {
   const tests = chosen.map(({ of: { agent }, test: { name, file, line } }) => ({ agent, name, file, line }));
   if (flags.json) screen.document({ v: 1, kind: "lockstep-test-list", tests });
@@ -142,50 +171,4 @@ function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTes
     screen.print([...lines, "", count(tests.length, "test")].join("\n"));
   }
   return EXIT.completed;
-}
-
-/** Results are printed when they differ from those before. Ctrl-C is a successful end. */
-async function watchTests(call: CallOf<"test">, root: string): Promise<number> {
-  const signal = call.host.interruption();
-  let printed = "";
-  call.screen.tell("Watching for changes; Ctrl-C ends.");
-  await repeatOnChange(root, signal, async () => {
-    const { files, read } = watchedFiles(createFiles(root));
-    const { agentsDir } = findProject(call.cwd, call.stateDir);
-    const [now, tell] = await attempt(call, files, root, signal);
-    if (now !== printed && !signal.aborted) await tell();
-    printed = now;
-    return [...read, join(relative(root, agentsDir), "x")];
-  });
-  return EXIT.completed;
-}
-
-/** What came out, to be compared with the last time, and what prints it. A mistake in a file is printed and can be corrected. */
-async function attempt(
-  call: CallOf<"test">,
-  files: FileTree,
-  root: string,
-  signal: AbortSignal,
-): Promise<readonly [result: string, tell: () => Promise<unknown>]> {
-  try {
-    const read = await readNamed(call, files);
-    if (read.problems.length > 0)
-      return [JSON.stringify(read.problems), () => Promise.resolve(tellProblems(call, read, files))];
-    const report = await runChosen(call, choose(call, read), signal);
-    const results = report.tested.map(({ agent, test: { file, line, name }, status, unmet, because }) => [
-      agent,
-      file,
-      line,
-      name,
-      status,
-      unmet,
-      because,
-    ]);
-    const reporters = reportersOf(call.flags.reporter, call.flags.json);
-    return [JSON.stringify([results, report.remarks]), () => writeReports(call, reporters, report, root)];
-  } catch (error) {
-    if (!(error instanceof RunnerError) && !(error instanceof UsageError)) throw error;
-    const { message } = error;
-    return [message, () => Promise.resolve(call.screen.complain(call.typed(message)))];
-  }
 }
