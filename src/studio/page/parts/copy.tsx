@@ -41,7 +41,7 @@ export function CopyLine({
 
 export function CopyButton({
   text,
-  label = "Copy",
+  label,
   children = "Copy",
 }: {
   readonly text: string | (() => string);
@@ -61,7 +61,12 @@ export function CopyButton({
     );
   };
   return (
-    <button type="button" class="btn small" aria-label={label} onClick={copy}>
+    <button
+      type="button"
+      class="btn small"
+      {...(label === undefined ? {} : { "aria-label": label })}
+      onClick={copy}
+    >
       {state === "copied" ? "Copied" : state === "refused" ? "Not allowed" : children}
     </button>
   );
