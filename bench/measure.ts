@@ -75,6 +75,10 @@ export const measure: Bench["measure"] = async (part, options) => {
         return await (await import("./studio.ts")).measureStudio(folder, options.cli);
       case "sandbox":
         return await (await import("./sandbox.ts")).measureSandbox(folder);
+      case "fleet":
+        return await (await import("./fleet.ts")).measureFleet(folder);
+      case "proof":
+        return await (await import("./proof.ts")).measureProof(folder);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -115,7 +119,7 @@ function stampingModel(stamps: number[], output: JsonObject): Backend {
   };
 }
 
-async function stepGaps(
+export async function stepGaps(
   steps: number,
   folder: string,
   journal: Journal,

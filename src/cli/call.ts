@@ -88,7 +88,7 @@ export function createCall(
       written: written as CommandCall["written"],
       declared: line.declared,
       cwd: flags.cwd ?? host.cwd(),
-      stateDir: flags.state,
+      stateDir: withoutPassword(flags.state),
       screen: createScreen(host, { quiet: flags.quiet, color: flags.color ?? null }),
       host,
       typed: (said) => asTyped(aimed(said, where), host.program),
@@ -139,4 +139,13 @@ function requireWords({ name, words: takes }: CliCommand, words: readonly string
   if (words.length >= needed.length) return;
   const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;
   throw new UsageError(`${name} needs ${needed.map((word) => word.name).join(" ")}${given}.`);
+}
+
+/** Everybody on the machine can see a command line. */
+function withoutPassword(state: string | undefined): string | undefined {
+  if (state !== undefined && /^postgres(?:ql)?:\/\/[^/@]*:[^/@]*@/.test(state))
+    throw new UsageError(
+      "--state must not hold a password: every user of this machine can see command lines. Put it into PGPASSFILE, or give the whole address in LOCKSTEP_STATE.",
+    );
+  return state;
 }

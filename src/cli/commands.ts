@@ -45,7 +45,7 @@ const GLOBAL = [
     takes: "DIR",
     is: "path",
     offers: "folder",
-    help: "keep run state in DIR instead of .lockstep",
+    help: "keep run state in DIR instead of .lockstep, or record runs on a server: postgres://HOST/DATABASE",
   },
   { name: "help", short: "h", help: "show help, or the help of one command" },
   { name: "version", help: "show the version" },
@@ -149,6 +149,7 @@ const WORKTREE = [
   { name: "branch", yields: true, takes: "NAME", help: "the branch of the worktree, which must be new" },
   {
     name: "base-branch",
+    yields: true,
     takes: "NAME",
     help: "start from this branch, and merge into it (default: the current one)",
   },
@@ -238,6 +239,8 @@ export const PARTS = [
   "batch",
   "studio",
   "sandbox",
+  "proof",
+  "fleet",
 ] as const;
 export type BenchPart = (typeof PARTS)[number];
 /** How a model misbehaves under `lockstep fuzz`. */
@@ -508,6 +511,16 @@ const DECLARED = {
       { name: "generate", help: "make tests for everything that no test covers, and print them" },
       { name: "covers", takes: "ID", help: "with --generate: only for elements whose names begin with ID" },
       { name: "write", help: "with --generate: write the tests to .agent/NAME/tests/generated.yaml" },
+      {
+        name: "recorded",
+        help: "instead of running tests: hold before, never and within of tests/settings.yaml over recorded runs",
+      },
+      {
+        name: "since",
+        takes: "TIME",
+        is: "duration",
+        help: "with --recorded: only runs of the last 24h or 30d",
+      },
     ],
     details: [
       "No model is called. Tests run in memory: no command runs, and no trust is needed. FILE names test files; patterns work.",
@@ -524,6 +537,7 @@ const DECLARED = {
       "lockstep test --reporter pretty --reporter junit=report.xml",
       "lockstep test iterator --coverage --coverage-file coverage.html",
       "lockstep test iterator --generate --write",
+      "lockstep test iterator --recorded --since 30d",
     ],
   },
   coverage: {
@@ -860,6 +874,20 @@ const DECLARED = {
     ],
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
   },
+  fleet: {
+    summary: "prepare a PostgreSQL server that records runs",
+    words: [{ name: "init", is: ["init"] }],
+    flags: [],
+    details: [
+      "init makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
+      "It is harmless when repeated. No other command makes or changes tables.",
+      `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
+    ],
+    examples: [
+      "lockstep fleet init --state postgres://localhost/runs",
+      "LOCKSTEP_STATE=postgres://db.example/runs lockstep fleet init",
+    ],
+  },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
     words: [{ name: "RUN|FILE", repeats: true, optional: true, is: "run" }],
@@ -1132,6 +1160,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
+  fleet: async () => (await import("./commands/fleet.ts")).fleet,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,

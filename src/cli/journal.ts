@@ -3,7 +3,7 @@ import { RunnerError } from "../run/errors.ts";
 import type { Journal } from "../run/index.ts";
 import { openExistingJournal, openOwnJournal, requireRecord } from "../run/records/journal.ts";
 import { EXIT } from "../flow/verdict.ts";
-import { findProject } from "../run/world/project.ts";
+import { findProject, recordPlace } from "../run/world/project.ts";
 import type { Damage } from "../run/records/runs.ts";
 import { UsageError } from "./args.ts";
 import type { CommandCall } from "./call.ts";
@@ -15,8 +15,9 @@ export async function withJournal<T>(
   call: Pick<CommandCall, "cwd" | "stateDir"> & { readonly host: Pick<CommandCall["host"], "env"> },
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
 ): Promise<T> {
-  const { stateDir } = findProject(call.cwd, call.stateDir);
-  const journal = await openExistingJournal(stateDir, { now: Date.now }, { env: call.host.env });
+  const project = findProject(call.cwd, call.stateDir, call.host.env);
+  const { stateDir } = project;
+  const journal = await openExistingJournal(recordPlace(project), { now: Date.now }, { env: call.host.env });
   try {
     return await use(journal, stateDir);
   } catch (error) {
@@ -78,10 +79,11 @@ export async function withOwnJournal<T>(
   use: (journal: Journal | null, stateDir: string) => Promise<T>,
   before?: (journal: Journal) => Promise<void>,
 ): Promise<T> {
-  const { stateDir } = findProject(call.cwd, call.stateDir);
+  const project = findProject(call.cwd, call.stateDir, call.host.env);
+  const { stateDir } = project;
   const { journalAccess } = await import("./conduct.ts");
   const access = journalAccess(call, call.host.stopped());
-  const journal = await openOwnJournal(stateDir, { now: Date.now }, access, ref, before);
+  const journal = await openOwnJournal(recordPlace(project), { now: Date.now }, access, ref, before);
   try {
     return await use(journal, stateDir);
   } finally {

@@ -75,7 +75,6 @@ export type Around = {
   readonly answers: readonly (string | null)[];
   /** The issue, its labels and its comments, and the requests that fail. */
   readonly github: JsonObject | null;
-  readonly http: { readonly [url: string]: Json };
   /** Epoch milliseconds at which the clock begins. */
   readonly clock: number;
   /** In which order the siblings of a fork are done. */
@@ -140,7 +139,6 @@ export const NOTHING_AROUND: Around = {
   sights: [],
   answers: [],
   github: null,
-  http: {},
   clock: 1_767_225_600_000,
   order: [],
 };

@@ -8,15 +8,15 @@ import type { Problem } from "../flow/problem.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
+import { testGround } from "./test-around.ts";
 import {
   besideTest,
   isTestParameter,
   reportTest,
   testDocument,
-  testExpected,
-  testGround,
   unknownTestParameter,
-} from "./tests.ts";
+} from "./test-reading.ts";
+import { testExpected } from "./tests.ts";
 import type { Document } from "./text/document.ts";
 import { EVAL_FILE, type EvalFileSource } from "./text/evals-shape.ts";
 import { joinPath } from "./text/paths.ts";

@@ -9,10 +9,10 @@ import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem, type Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
 import type { Document } from "./text/document.ts";
+import { testDocument } from "./test-reading.ts";
 import { joinPath } from "./text/paths.ts";
 import { readShape } from "./text/shape.ts";
 import { TEST_SETTINGS } from "./text/tests-shape.ts";
-import { testDocument } from "./tests.ts";
 
 export type SettingsRead = { readonly settings: TestSettings; readonly problems: readonly Problem[] };
 
@@ -24,18 +24,18 @@ export function readTestSettings(flow: Flow, files: FileTree): SettingsRead {
   const findings: Finding[] = [];
   const document = testDocument(files, `${folder}/${name}`, findings);
   const settings = document === null ? NO_SETTINGS : settingsIn(flow, document, findings);
-  return { settings, problems: findings.map((finding) => toProblem(strictly(finding), null)) };
-}
-
-/** A misspelled key would silently ask for nothing. */
-function strictly(finding: Finding): Finding {
-  return finding.code === "UNKNOWN-KEY" ? { ...finding, code: "TEST-SETTING" } : finding;
+  return { settings, problems: findings.map((finding) => toProblem(finding, null)) };
 }
 
 function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSettings {
   const report = (code: Code, pointer: string, message: string, fix: string) =>
     findings.push({ code, document, pointer, message, fix });
-  const source = readShape(TEST_SETTINGS, document.value, "", { document, code: "TEST-SETTING", findings });
+  const source = readShape(TEST_SETTINGS, document.value, "", {
+    document,
+    code: "TEST-SETTING",
+    unknown: "TEST-SETTING",
+    findings,
+  });
   if (source === undefined) return { ...NO_SETTINGS, file: document.file };
   const knownStep = (id: string, pointer: string) => {
     if (Object.hasOwn(flow.steps, id)) return;

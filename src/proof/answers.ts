@@ -2,7 +2,7 @@
 import { readAnswer } from "../engine/decide/gate.ts";
 import { route } from "../engine/decide/route.ts";
 import type { Decider, Label, Move, Step } from "../flow/flow.ts";
-import { isObject, readPath, type Json, type JsonObject, type Path } from "../flow/json.ts";
+import { isObject, readPath, type Json, type JsonObject, type JsonSchema, type Path } from "../flow/json.ts";
 import { synthesise, type WantedValue } from "./synthesise.ts";
 
 /** `with`: what it says beside its label, so that another branch is taken. */
@@ -17,7 +17,7 @@ export type GivenValue = { readonly path: Path; readonly value: Json };
 
 export type Drafted =
   | { readonly kind: "answer"; readonly payload: JsonObject }
-  /** Nothing that fits the schema says this. */
+  /** No answer that fits the schema and says this was found. */
   | { readonly kind: "none"; readonly why: string };
 
 /** The smallest answer with this label and these values. */
@@ -63,14 +63,42 @@ function wordsFor({ alias, allow, always }: Decider & { by: "field" }, label: La
 }
 
 /** An object that fits the schema of the step; where there is none, anything goes. */
-export function payloadWith({ answer }: Step, wanted: WantedValue): Drafted {
-  const schema = answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : {};
-  const made = synthesise({ type: "object", ...schema }, wanted);
-  if (made.kind === "none") return { kind: "none", why: made.why };
+export function payloadWith(step: Step, wanted: WantedValue): Drafted {
+  const { answer } = step;
+  const schema =
+    answer.kind === "object" && answer.schema.kind === "schema" ? answer.schema.schema : ANYTHING;
+  const made = synthesise(asObject(schema), wanted);
+  if (made.kind === "none") {
+    if (!made.isProved) giveUp(step, made.why);
+    return { kind: "none", why: made.why };
+  }
   return isObject(made.value)
     ? { kind: "answer", payload: made.value }
     : { kind: "none", why: "the schema asks for something else than an object" };
 }
+
+/** Answers of the step that may exist, and were not found: what the validator said of the best try. */
+export function givenUp(step: Step): ReadonlySet<string> {
+  return untried.get(step) ?? NO_REASONS;
+}
+
+function giveUp(step: Step, why: string): void {
+  untried.set(step, new Set([...givenUp(step), why]));
+}
+
+const untried = new WeakMap<Step, ReadonlySet<string>>();
+const NO_REASONS: ReadonlySet<string> = new Set();
+
+/** The same object each time: what the validator compiles is kept by identity. */
+function asObject(schema: JsonSchema): JsonSchema {
+  if (schema.type !== undefined) return schema;
+  const known = asObjects.get(schema) ?? { type: "object", ...schema };
+  asObjects.set(schema, known);
+  return known;
+}
+
+const ANYTHING: JsonSchema = {};
+const asObjects = new WeakMap<JsonSchema, JsonSchema>();
 
 function givesLabel(step: Step, label: Label, payload: JsonObject): boolean {
   if (step.answer.kind !== "object") return true;
@@ -116,7 +144,10 @@ function branchValues(step: Step, move: Move): readonly (readonly GivenValue[])[
     }
     case "switch": {
       const path = carriedFrom(step, move.on);
-      if (path === null) return [NOTHING];
+      if (path === null) {
+        giveUp(step, `what ${move.on.join(".")} is does not depend on the answer of the step`);
+        return [NOTHING];
+      }
       const cases = Object.entries(move.cases).flatMap(([value, one]) =>
         branchValues(step, one).map((more) =>
           more.toSpliced(0, 0, { path, value: valueFor(step, path, value) }),
@@ -218,6 +249,20 @@ function varied(step: Step, key: string, isThere: boolean): Draft | null {
       return { ...draft, payload: made.payload };
   }
   return null;
+}
+
+/** The same answer with something to hand on under these keys; null: it has that already, or its schema does not allow it. */
+export function completed(step: Step, draft: Draft, keys: readonly string[]): Draft | null {
+  const { decide } = step;
+  const having = step.carry.flatMap(({ key, path }) => (keys.includes(key) ? [path] : []));
+  const isThere = (payload: JsonObject) => having.every((path) => readPath(payload, path) !== undefined);
+  if (isThere(draft.payload)) return null;
+  const said =
+    decide.by === "const" ? [] : [{ path: decide.path, value: readPath(draft.payload, decide.path)! }];
+  const made = payloadWith(step, { with: [...said, ...draft.with], having });
+  if (made.kind === "none" || !isThere(made.payload) || !givesLabel(step, draft.label, made.payload))
+    return null;
+  return { ...draft, payload: made.payload };
 }
 
 /** A word for the label that the schema takes, and that is not its name; null: there is none. */

@@ -14,55 +14,71 @@ export type Breach = {
   readonly what: string;
 };
 
-/** The first breach of each rule. */
+/** A fold over the moments of one run, however they are read. */
+export type Watching = {
+  readonly add: (moment: Moment) => void;
+  /** The first breach of each rule so far. */
+  readonly breaches: () => readonly Breach[];
+};
+
 export function breachesIn(moments: readonly Moment[], settings: TestSettings): readonly Breach[] {
-  const { before, never, within } = settings;
+  if (!hasRules(settings)) return [];
+  const { add, breaches } = watchRules(settings);
+  for (const moment of moments) add(moment);
+  return breaches();
+}
+
+/** Whether the settings say anything about runs. */
+export function hasRules({ before, never, within }: TestSettings): boolean {
+  return never.length > 0 || Object.keys(before).length > 0 || Object.keys(within).length > 0;
+}
+
+export function watchRules({ before, never, within }: TestSettings): Watching {
   const found = new Map<string, Breach>();
-  const add = (breach: Breach) => {
-    if (!found.has(breach.rule)) found.set(breach.rule, breach);
-  };
-  const path: string[] = [];
   const begun = new Set<string>();
-  for (const moment of moments) {
-    const { seq } = moment.entry;
-    for (const deed of begunIn(moment)) {
-      for (const needed of before[deed.step] ?? [])
-        if (!begun.has(needed))
-          add({
-            rule: `before ${deed.step}`,
+  const path: string[] = [];
+  const orders = Object.keys(before).length > 0;
+  const limits = WITHIN_KEYS.flatMap((key) =>
+    within[key] === undefined ? [] : [[key, within[key]] as const],
+  );
+  const add = (rule: string, breach: () => Omit<Breach, "rule">) => {
+    if (!found.has(rule)) found.set(rule, { rule, ...breach() });
+  };
+  return {
+    breaches: () => [...found.values()],
+    add: (moment) => {
+      const { seq } = moment.entry;
+      for (const deed of orders ? begunIn(moment) : []) {
+        const missing = before[deed.step]?.find((needed) => !begun.has(needed));
+        if (missing !== undefined)
+          add(`before ${deed.step}`, () => ({
             seq,
             at: visitKey(deed),
-            what: `${deed.step} began before ${needed}`,
-          });
-      begun.add(deed.step);
-    }
-    const legs = never.length === 0 ? [] : legsOf([moment]);
-    path.push(...legs.map(({ text }) => text));
-    const leg = legs.at(-1);
-    if (leg !== undefined)
-      for (const { path: forbidden } of never)
-        if (holdsPath(forbidden, path))
-          add({
-            rule: `never ${forbidden.join(", ")}`,
-            seq,
-            at: visitKey(leg),
-            what: `${leg.text} completes this path`,
-          });
-    for (const key of WITHIN_KEYS) {
-      const most = within[key];
-      const taken = TAKEN[key](moment.after);
-      if (most !== undefined && taken > most) {
+            what: `${deed.step} began before ${missing}`,
+          }));
+        begun.add(deed.step);
+      }
+      const legs = never.length === 0 ? [] : legsOf([moment]);
+      path.push(...legs.map(({ text }) => text));
+      const leg = legs.at(-1);
+      if (leg !== undefined)
+        for (const { path: forbidden } of never) {
+          const rule = `never ${forbidden.join(", ")}`;
+          if (!found.has(rule) && holdsPath(forbidden, path))
+            add(rule, () => ({ seq, at: visitKey(leg), what: `${leg.text} completes this path` }));
+        }
+      for (const [key, most] of limits) {
+        const taken = TAKEN[key](moment.after);
+        if (taken <= most) continue;
         const lane = moment.after.lanes[0] ?? moment.before.lanes[0];
-        add({
-          rule: `within ${key}`,
+        add(`within ${key}`, () => ({
           seq,
           at: lane === undefined ? "" : visitKey(lane),
           what: `the run took ${taken} ${key}, and at most ${most} are allowed`,
-        });
+        }));
       }
-    }
-  }
-  return [...found.values()];
+    },
+  };
 }
 
 const TAKEN: { readonly [key in WithinKey]: (state: State) => number } = {

@@ -6,10 +6,11 @@ import type { State } from "../engine/decide/state.ts";
 import { outsideOf } from "../engine/decide/stop.ts";
 import { partsOf } from "../flow/rules.ts";
 import type { CallResult, CheckResult, Event, FaultKind, HookName, Reply, Usage } from "../flow/event.ts";
-import type { Command, StepCommand } from "../flow/command.ts";
+import type { StepCommand } from "../flow/command.ts";
 import type { Flow, Label, Step } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
-import { draftsOf, having, lacking, otherWord, withoutLabel, type GivenValue } from "./answers.ts";
+import { completed, draftsOf, having, lacking, otherWord, withoutLabel, type GivenValue } from "./answers.ts";
+import { neededIn, nextCommand, unaskableIn } from "./asking.ts";
 import { callBeyond, callsWithin, refusal } from "./calls.ts";
 
 export type Happening =
@@ -31,12 +32,9 @@ export type Happening =
   | { readonly kind: "hooks"; readonly hook: HookName; readonly value: Json }
   | { readonly kind: "told"; readonly answer: string | null }
   | { readonly kind: "waits" }
+  /** The prompt cannot be made. */
+  | { readonly kind: "unaskable" }
   | { readonly kind: "ends" };
-
-/** The command that is done next: siblings take their turns in declared order. */
-export function nextCommand({ pending }: State): Command | undefined {
-  return pending[0]?.type === "act" ? pending[1] : pending[0];
-}
 
 export function choicesFor(flow: Flow, state: State): readonly Happening[] {
   const command = nextCommand(state);
@@ -46,7 +44,8 @@ export function choicesFor(flow: Flow, state: State): readonly Happening[] {
   const step = flow.steps[command.step]!;
   switch (command.type) {
     case "ask":
-      return step.by.kind === "command" ? byCommand(step) : byModel(flow, step);
+      if (unaskableIn(flow, state) !== null) return UNASKABLE;
+      return step.by.kind === "command" ? byCommand(flow, step) : byModel(flow, step);
     case "call":
       return CALLED;
     case "check":
@@ -73,6 +72,7 @@ export function choicesFor(flow: Flow, state: State): readonly Happening[] {
 
 const ENDS: readonly Happening[] = [{ kind: "ends" }];
 const WAITS: readonly Happening[] = [{ kind: "waits" }];
+const UNASKABLE: readonly Happening[] = [{ kind: "unaskable" }];
 const PASSES: Happening = { kind: "checks", failed: null };
 const CALLED: readonly Happening[] = [{ kind: "called" }];
 
@@ -90,6 +90,7 @@ function byModel(flow: Flow, step: Step): readonly Happening[] {
     ...(strange === null ? [] : [{ kind: "says", text: "", payload: strange } as const]),
     ...(elsewhere === null ? [] : [{ kind: "says", text: "", payload: elsewhere } as const]),
     { kind: "says", text: "I am not sure." },
+    ...wholeDrafts(flow, step),
     ...variedData(step),
     ...keywords(flow, step),
     ...callsOf(step),
@@ -141,8 +142,19 @@ function wrongName(step: Step): JsonObject | null {
   return { ...first.payload, [answer.correct.field]: "another-step" };
 }
 
-function byCommand(step: Step): readonly Happening[] {
-  return [...draftsOf(step), ...variedData(step), { kind: "faults", fault: "process" }];
+function byCommand(flow: Flow, step: Step): readonly Happening[] {
+  return [
+    ...draftsOf(step),
+    ...wholeDrafts(flow, step),
+    ...variedData(step),
+    { kind: "faults", fault: "process" },
+  ];
+}
+
+/** Answers with all that later prompts read, for each that lacks some of it. */
+function wholeDrafts(flow: Flow, step: Step): readonly Happening[] {
+  const keys = neededIn(flow).flatMap((one) => (one.step === step.id ? [one.key] : []));
+  return keys.length === 0 ? [] : draftsOf(step).flatMap((draft) => completed(step, draft, keys) ?? []);
 }
 
 /** For all that the step hands on, an answer with it and one without. */
@@ -185,7 +197,13 @@ export function eventOf(flow: Flow, state: State, choice: Happening): Event | nu
     case "says":
     case "calls":
     case "faults":
-      return command.type === "ask" ? answered(flow, command, choice) : null;
+      if (command.type !== "ask" || unaskableIn(flow, state) !== null) return null;
+      return answered(flow, command, choice);
+    case "unaskable": {
+      const reply = unaskableIn(flow, state);
+      if (command.type !== "ask" || reply === null) return null;
+      return { type: "step.answered", step, visit, turn: command.turn, reply };
+    }
     case "called":
       return command.type === "call" ? called(flow, command) : null;
     case "checks":

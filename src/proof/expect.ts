@@ -14,8 +14,20 @@ export type Unmet = {
   readonly at: string;
   readonly expected: Json;
   readonly got: Json | undefined;
+  /** Where it is a list. */
+  readonly first?: ListDifference;
   /** The lines that changed, where it is a text. */
   readonly diff?: readonly string[];
+};
+
+/** Where a list first differs: `at` counts the items that came before; undefined is the end of a list. */
+export type ListDifference = {
+  readonly at: number;
+  readonly after: Json | undefined;
+  readonly expected: Json | undefined;
+  readonly got: Json | undefined;
+  /** The item may stand anywhere from here on, and does not. */
+  readonly anywhere: boolean;
 };
 
 /** `line`: where the test is written, for what is expected of every test. */
@@ -38,7 +50,7 @@ export function unmetIn(
   });
 }
 
-type Mismatch = { readonly at: string; readonly expected: Json; readonly got: Json | undefined };
+type Mismatch = Pick<Unmet, "at" | "expected" | "got" | "first">;
 
 function mismatch(expected: Json, got: Json | undefined, key: ExpectKey | null, at: string): Mismatch | null {
   const wrong: Mismatch = { at, expected, got };
@@ -100,21 +112,40 @@ function mismatchOfLists(
   key: ExpectKey | null,
   wrong: Mismatch,
 ): Mismatch | null {
-  const known = new Map<string, boolean>();
-  const fits = (from: number, at: number): boolean => {
-    const name = `${from} ${at}`;
-    const before = known.get(name);
-    if (before !== undefined) return before;
-    const result = fitsHere(from, at);
-    known.set(name, result);
-    return result;
+  const isLike = (item: Json, one: Json | undefined) => mismatch(item, one, key, "") === null;
+  // Which lengths of `got` the items of `expected` so far can stand for.
+  let reached: readonly number[] = [0];
+  for (const [index, item] of expected.entries()) {
+    const next =
+      item === "..."
+        ? got.map((_, at) => at).filter((at) => at >= reached[0]!)
+        : reached.filter((at) => at < got.length && isLike(item, got[at])).map((at) => at + 1);
+    if (item === "...") next.push(got.length);
+    if (next.length === 0)
+      return { ...wrong, first: difference(item, got, reached, expected[index - 1] === "...") };
+    reached = next;
+  }
+  if (reached.includes(got.length)) return null;
+  return { ...wrong, first: difference(undefined, got, reached, false) };
+}
+
+/** Of the places where the item may stand, one that begins with the same word is nearest to what was meant. */
+function difference(
+  item: Json | undefined,
+  got: readonly Json[],
+  reached: readonly number[],
+  anywhere: boolean,
+): ListDifference {
+  const word = (value: Json | undefined) => (typeof value === "string" ? value.split(" ", 1)[0] : undefined);
+  const near = item === undefined ? undefined : reached.findLast((at) => word(got[at]) === word(item));
+  const at = near ?? (anywhere ? reached[0]! : reached.at(-1)!);
+  return {
+    at,
+    after: got[at - 1],
+    expected: item,
+    got: got[at],
+    anywhere: anywhere && near === undefined,
   };
-  const fitsHere = (from: number, at: number): boolean => {
-    if (from === expected.length) return at === got.length;
-    if (expected[from] === "...") return fits(from + 1, at) || (at < got.length && fits(from, at + 1));
-    return at < got.length && mismatch(expected[from]!, got[at], key, "") === null && fits(from + 1, at + 1);
-  };
-  return fits(0, 0) ? null : wrong;
 }
 
 /** Whether the path is somewhere in what was gone, written as in `expect.path`. */

@@ -1,8 +1,9 @@
 /** Small changes of a flow that its tests should notice: what a slip of the author's hand, or of a merge, would do. */
-import type { Flow, Guard, Label, Move, Step, StepId, StopRule } from "../flow/flow.ts";
+import type { Flow, Guard, Label, Step, StepId } from "../flow/flow.ts";
 import type { Json, Path } from "../flow/json.ts";
 import { withoutLabel } from "./answers.ts";
-import { called, elementsOf, possibleLabels, WHOLE_FLOW } from "./elements.ts";
+import { changesOfFlow } from "./mutants-of-flow.ts";
+import { otherRoutes } from "./mutants-of-routes.ts";
 
 export const MUTANT_CLASSES = ["gates", "routes", "contract", "words", "reach"] as const;
 export type MutantClass = (typeof MUTANT_CLASSES)[number];
@@ -39,19 +40,19 @@ export function* mutantsOf(flow: Flow, live: ReadonlySet<StepId>): Generator<Mut
   for (const change of changesOfFlow(flow)) yield named({ ...change, step: null });
 }
 
-type Change = Pick<Mutant, "kind" | "what" | "part" | "labels"> & { readonly step: Step };
+export type StepMutation = Pick<Mutant, "kind" | "what" | "part" | "labels"> & { readonly step: Step };
 
-function* changesOf(flow: Flow, step: Step): Generator<Change> {
+function* changesOf(flow: Flow, step: Step): Generator<StepMutation> {
   yield* gates(step);
-  yield* routes(flow, step);
+  yield* otherRoutes(flow, step);
   yield* contract(step);
   yield* words(step);
   yield* reach(step);
 }
 
-function* gates(step: Step): Generator<Change> {
+function* gates(step: Step): Generator<StepMutation> {
   const { guard, stage } = step;
-  const change = (what: string, changed: Step, ...part: Path): Change => ({
+  const change = (what: string, changed: Step, ...part: Path): StepMutation => ({
     kind: "gates",
     what,
     part,
@@ -111,106 +112,9 @@ function withGuard(step: Step, change: Partial<Guard>): Step {
   return { ...step, guard: { ...step.guard!, ...change } };
 }
 
-function* routes(flow: Flow, step: Step): Generator<Change> {
-  const possible = possibleLabels(flow, step);
-  const labels = Object.keys(step.edges).filter((label) => possible.has(label) && !isTacit(step, label));
-  const change = (label: Label, what: string, move: Move | null): Change => {
-    const { [label]: _edge, ...others } = step.edges;
-    const edges = move === null ? others : { ...step.edges, [label]: move };
-    return {
-      kind: "routes",
-      what: `${label} ${what}`,
-      part: ["edges", label],
-      labels: [label],
-      step: { ...step, edges },
-    };
-  };
-  for (const label of labels) {
-    for (const { what, move } of movesInstead(flow, step, step.edges[label]!))
-      yield change(label, what, move);
-  }
-  for (const [at, label] of labels.entries())
-    for (const other of labels.slice(at + 1)) {
-      const [one, two] = [step.edges[label]!, step.edges[other]!];
-      if (JSON.stringify(one) === JSON.stringify(two)) continue;
-      const edges = { ...step.edges, [label]: two, [other]: one };
-      yield {
-        kind: "routes",
-        what: `${label} and ${other} lead where the other one led`,
-        part: ["edges", label],
-        labels: [label, other],
-        step: { ...step, edges },
-      };
-    }
-}
-
-/** A label that every step accepts without naming it. */
-function isTacit({ decide }: Step, label: Label): boolean {
-  return decide.by === "field" && decide.always.includes(label) && !decide.allow.includes(label);
-}
-
-const END: Move = { kind: "end", outcome: "completed" };
-
-function* movesInstead(
-  flow: Flow,
-  step: Step,
-  move: Move,
-): Generator<{ readonly what: string; readonly move: Move }> {
-  switch (move.kind) {
-    case "goto": {
-      yield { what: "ends the run", move: END };
-      const other = Object.keys(flow.steps).find(
-        (id) => id !== move.step && flow.steps[id]!.aside === undefined,
-      );
-      if (other !== undefined)
-        yield { what: `leads to ${other}, not to ${move.step}`, move: { ...move, step: other } };
-      return;
-    }
-    case "end":
-      yield {
-        what: "leads to the step again instead of ending the run",
-        move: { kind: "goto", step: step.id },
-      };
-      return;
-    case "switch": {
-      for (const value of Object.keys(move.cases)) {
-        const { [value]: _case, ...cases } = move.cases;
-        yield { what: `has no case ${value}`, move: { ...move, cases } };
-      }
-      if (move.otherwise === undefined) return;
-      const { otherwise: _otherwise, ...strict } = move;
-      yield { what: "has no default", move: strict };
-      return;
-    }
-    case "jump": {
-      if (move.otherwise === undefined) return;
-      const { otherwise: _otherwise, ...strict } = move;
-      yield { what: "leads nowhere when no target is named", move: strict };
-      return;
-    }
-    case "times":
-      yield { what: "may be taken once more", move: { ...move, max: move.max + 1 } };
-      if (move.max > 1) yield { what: "may be taken once less", move: { ...move, max: move.max - 1 } };
-      return;
-    case "fork": {
-      if (move.steps.length > 1)
-        for (const sibling of move.steps)
-          yield {
-            what: `does not start ${sibling}`,
-            move: { ...move, steps: move.steps.filter((id) => id !== sibling) },
-          };
-      if (move.join !== null) yield { what: "has no join", move: { ...move, join: null } };
-      const { policy, ...plain } = move;
-      yield policy === undefined
-        ? { what: "goes on although a sibling fails", move: { ...move, policy: "independent" } }
-        : { what: "fails with a sibling", move: plain };
-    }
-  }
-}
-
-function* contract(step: Step): Generator<Change> {
+function* contract(step: Step): Generator<StepMutation> {
   const { decide, answer } = step;
-  const change = (what: string, changed: Step, ...part: Path): Change => ({
+  const change = (what: string, changed: Step, ...part: Path): StepMutation => ({
     kind: "contract",
     what,
     part,
@@ -272,8 +176,8 @@ function* contract(step: Step): Generator<Change> {
   }
 }
 
-function* words(step: Step): Generator<Change> {
-  const change = (what: string, changed: Step, ...part: Path): Change => ({
+function* words(step: Step): Generator<StepMutation> {
+  const change = (what: string, changed: Step, ...part: Path): StepMutation => ({
     kind: "words",
     what,
     part,
@@ -311,10 +215,10 @@ function* words(step: Step): Generator<Change> {
     );
 }
 
-function* reach(step: Step): Generator<Change> {
+function* reach(step: Step): Generator<StepMutation> {
   if (step.by.kind !== "model") return;
   const { tools } = step;
-  const change = (what: string, changed: Step, ...part: Path): Change => ({
+  const change = (what: string, changed: Step, ...part: Path): StepMutation => ({
     kind: "reach",
     what,
     part,
@@ -345,61 +249,4 @@ function* reach(step: Step): Generator<Change> {
         "stage",
       );
   }
-}
-
-type FlowMutation = Pick<Mutant, "kind" | "what" | "part" | "flow">;
-
-function* changesOfFlow(flow: Flow): Generator<FlowMutation> {
-  for (const { what, rule } of rulesInstead(flow.stop))
-    yield { kind: "reach", what, part: ["stop"], flow: { ...flow, stop: rule } };
-  const { visits } = flow.limits;
-  // Where every run ends before it, the limit changes nothing.
-  const isReached = elementsOf(flow).some(({ id }) => id === called.limit(WHOLE_FLOW, "its visits"));
-  for (const [word, most] of [
-    ["more", visits + 1],
-    ["less", visits - 1],
-  ] as const)
-    if (isReached && most > 0)
-      yield {
-        kind: "reach",
-        what: `one visit ${word} is allowed`,
-        part: ["limits", "visits"],
-        flow: { ...flow, limits: { ...flow.limits, visits: most } },
-      };
-  if (flow.stopGuard !== undefined) {
-    const { stopGuard: _guard, ...open } = flow;
-    yield { kind: "gates", what: "the checks of the verdict are dropped", part: ["stopGuard"], flow: open };
-  }
-  for (const [name, section] of Object.entries(flow.sections ?? {}))
-    yield {
-      kind: "words",
-      what: `the section ${name} is blank`,
-      part: ["sections", name],
-      flow: { ...flow, sections: { ...flow.sections, [name]: { ...section, text: " ", variables: [] } } },
-    };
-  if (flow.system.text.trim() !== "")
-    yield {
-      kind: "words",
-      what: "the system prompt is blank",
-      part: ["system"],
-      flow: { ...flow, system: { ...flow.system, text: " ", variables: [] } },
-    };
-}
-
-function* rulesInstead(rule: StopRule): Generator<{ readonly what: string; readonly rule: StopRule }> {
-  if (rule.kind === "visits" || rule.kind === "checks") {
-    yield { what: `the verdict counts to ${rule.count + 1}`, rule: { ...rule, count: rule.count + 1 } };
-    if (rule.count > 1)
-      yield { what: `the verdict counts to ${rule.count - 1}`, rule: { ...rule, count: rule.count - 1 } };
-  }
-  if (rule.kind !== "all" && rule.kind !== "any") return;
-  if (rule.of.length > 1)
-    yield {
-      what:
-        rule.kind === "all" ? "any condition ends the run, not all" : "all conditions end the run, not any",
-      rule: { kind: rule.kind === "all" ? "any" : "all", of: rule.of },
-    };
-  for (const [at, part] of rule.of.entries())
-    for (const { what, rule: changed } of rulesInstead(part))
-      yield { what, rule: { kind: rule.kind, of: rule.of.with(at, changed) } };
 }

@@ -40,16 +40,18 @@ export type Beside = {
   readonly heard: readonly Heard[];
   readonly waits: readonly number[];
   readonly warnings: readonly string[];
+  /** The story of the run, where it is known already. */
+  readonly moments?: readonly Moment[];
 };
 
 export function observe(
   flow: Prepared,
   entries: readonly Entry[],
-  { waits, warnings }: Beside,
+  { waits, warnings, moments: known }: Beside,
   adopted?: PreparedFlows,
 ): Outcomes {
   const report = createReport();
-  const moments = [...story(flow, entries, adopted)];
+  const moments = known ?? [...story(flow, entries, adopted)];
   for (const { entry } of moments) addEntry(report, entry);
   const path = legsOf(moments);
   const { state, usage } = { state: moments.at(-1)?.after, usage: moments.at(-1)?.after.usage };

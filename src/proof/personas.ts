@@ -47,6 +47,12 @@ export const CANARIES = ["canary-7f3a91c2d4e8", "canary/with+marks=51b0"] as con
 export type Persona = keyof typeof PERSONAS;
 export const PERSONA_NAMES = Object.keys(PERSONAS) as readonly Persona[];
 
+/** Whether what it says, and what tools and checks say beside it, may hold a canary. */
+export function holdsSecrets(persona: Persona): boolean {
+  const kinds: readonly Kind[] = PERSONAS[persona];
+  return kinds.includes("echo");
+}
+
 /** What the step's answers are, the one on the shortest way to an end first. */
 export type AnswerOrder = (step: Step) => readonly Draft[];
 
@@ -118,7 +124,7 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
   refusal: ({ draw, step }) => ({ text: REFUSALS[draw.next(REFUSALS.length, `${step.id} refusal`)]! }),
   lost: ({ flow, step, draw, manners }) => lost(flow, step, draw, manners),
   huge: ({ step, draw, manners }) => ({
-    output: swollen(manners(step)[0]?.payload ?? {}, SIZES[draw.next(SIZES.length)]!),
+    output: swollen(manners(step)[0]?.payload ?? NOTHING)[SIZES[draw.next(SIZES.length)]!]!,
   }),
   call: ({ step, draw }) => {
     const tools = step.tools.allow.map((rule) => rule.split("(", 1)[0]!);
@@ -239,23 +245,20 @@ function lost(flow: Flow, step: Step, draw: Draw, manners: AnswerOrder): Expande
 /** The largest are rare: they cost as much as a hundred runs. */
 const SIZES = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 2, 3] as const;
 
-function swollen(payload: JsonObject, how: number): Json {
-  switch (how) {
-    case 0:
-      return { ...payload, wide: WIDE };
-    case 1: {
-      let deep: Json = 1;
-      for (let depth = 0; depth < 200; depth++) deep = { deep };
-      return { ...payload, deep };
-    }
-    case 2:
-      return { ...payload, many: MANY };
-    default:
-      return { ...payload, more: HUGE };
-  }
-}
+/** The same objects again and again: so large ones are made and looked at once. */
+const swollen = cached((payload: JsonObject): readonly Json[] => {
+  let deep: Json = 1;
+  for (let depth = 0; depth < 200; depth++) deep = { deep };
+  return [
+    { ...payload, wide: WIDE },
+    { ...payload, deep },
+    { ...payload, many: MANY },
+    { ...payload, more: HUGE },
+  ];
+});
 
-const WIDE = "y".repeat(10_000);
+const NOTHING: JsonObject = {};
+const WIDE = "y".repeat(2000);
 const MANY: readonly Json[] = Array.from({ length: 100_001 }, () => 0);
 const HUGE = "x".repeat(1_100_000);
 

@@ -4,6 +4,9 @@ import { visitKey } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, StepId } from "../flow/flow.ts";
 import { own } from "../flow/json.ts";
+import { parseRetry } from "../flow/text/retry.ts";
+import { editionOf } from "../prompts/compose.ts";
+import { renderRetry } from "../prompts/retry.ts";
 import { replay } from "../story/replay.ts";
 import { deedsOf, type Moment } from "../story/story.ts";
 import { answersOf, budgetOf, responsesOf } from "../tell/budget.ts";
@@ -135,8 +138,7 @@ function knownOf(flow: Flow): FuzzFacts {
 
 function neverEnds(_flow: Prepared, { moments, entries, thrown }: FuzzedRun): Found {
   if (thrown?.kind === "endless") return { seq: entries.length, what: thrown.message };
-  const last = moments.at(-1);
-  if (thrown !== null || last?.after.verdict != null) return null;
+  if (thrown !== null || moments.at(-1)?.after.verdict != null) return null;
   return { seq: entries.length, what: "the run has no verdict" };
 }
 
@@ -245,7 +247,7 @@ function leaked(_flow: Prepared, { entries, canaries }: FuzzedRun): Found {
 /** Nothing is thrown, every entry is JSON, and a fault that passes costs no visit. */
 function notCalm(_flow: Prepared, { entries, moments, thrown }: FuzzedRun): Found {
   if (thrown?.kind === "error") return { seq: entries.length, what: thrown.message };
-  const odd = entries.find(({ event }) => !isPlain(event));
+  const odd = entries.find(({ event }) => !hasPlainMembers(event));
   if (odd !== undefined) return { seq: odd.seq, what: `${odd.event.type} is not JSON` };
   for (const { entry, deeds, before, after } of moments)
     for (const deed of deeds)
@@ -258,8 +260,14 @@ function isPlain(value: unknown): boolean {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);
   if (typeof value !== "object") return false;
+  return Array.isArray(value) ? value.every(isPlain) : hasPlainMembers(value as Members);
+}
+
+type Members = { readonly [key: string]: unknown };
+
+function hasPlainMembers(value: Members): boolean {
   for (const key in value) {
-    const member = (value as { readonly [key: string]: unknown })[key];
+    const member = value[key];
     if (member !== undefined && !isPlain(member)) return false;
   }
   return true;
@@ -277,6 +285,7 @@ export function weaknessesIn({ moments }: FuzzedRun): readonly Weakness[] {
     const { seq, event } = entry;
     if (event.type !== "step.answered") continue;
     const { step, reply } = event;
+    for (const what of blankEditions(moment, event)) add({ code: "FUZZ-EDITION-BLANK", step, seq, what });
     if (reply.kind === "unaskable") add({ code: "FUZZ-UNASKABLE", step, seq, what: reply.why });
     const { verdict } = after;
     const isStray = deedsOf(moment, "read").some(
@@ -294,4 +303,21 @@ export function weaknessesIn({ moments }: FuzzedRun): readonly Weakness[] {
       add({ code: "FUZZ-LIVELOCK", step, seq, what: after.verdict.reason });
   }
   return [...found.values()];
+}
+
+/** Retry prompts that read what their check gave, where all of that is empty: the model is not told what failed. */
+function blankEditions(
+  { flow, before }: Moment,
+  { step, visit }: { readonly step: StepId; readonly visit: number },
+): readonly string[] {
+  const said = before.lanes.find((lane) => lane.step === step && lane.visit === visit)?.say ?? [];
+  return said.flatMap((say) => {
+    // Only a failure that the check's own rule found has the values that a run would have.
+    if (say.kind !== "failed-check" || !Object.hasOwn(say.result.params, "command")) return [];
+    const { name, params } = say.result;
+    const edition = editionOf(flow, say.guard, name);
+    if (edition?.file == null || parseRetry(edition.text).reads.length === 0) return [];
+    if (renderRetry(edition.text, params) !== renderRetry(edition.text, {})) return [];
+    return [`${edition.file} names nothing if "${name}" fails with this output: add {{summary}} to it`];
+  });
 }

@@ -6,8 +6,11 @@ import { decide } from "../engine/decide/decide.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import type { Event } from "../flow/event.ts";
+import type { StepId } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
+import { inputFor } from "./arguments.ts";
+import { handedKey, unaskableIn } from "./asking.ts";
 import { choicesFor, eventOf, type Happening } from "./choices.ts";
 import { shownIn } from "./cover.ts";
 import type { Element } from "./elements.ts";
@@ -15,11 +18,16 @@ import type { Element } from "./elements.ts";
 /** A way through the flow: what happens, one after the other, from the start of the run. */
 export type Course = readonly Happening[];
 
+/** A way with every moment of it; the first is the start of the run. */
+export type Walked = { readonly course: Course; readonly moments: readonly Moment[] };
+
 export type Searched = {
-  /** For each element that was shown, the way that shows it first, and that may go on. */
-  readonly ways: ReadonlyMap<string, Course>;
-  /** The same way to an end, a completed one where there is one. */
-  readonly finish: (way: Course) => Course;
+  /** Elements that were shown, each with how much has to happen until then. */
+  readonly found: ReadonlyMap<string, number>;
+  /** The way that shows the element first, and on to an end, a completed one where there is one. */
+  readonly wayTo: (id: string) => Walked;
+  /** Prompts that cannot be made on a way that the flow allows: for each reason the first such way. */
+  readonly unaskable: readonly { readonly step: StepId; readonly why: string; readonly way: Walked }[];
   /** States that were told apart. */
   readonly states: number;
   /** The search ended because there was nothing left to try, so that what was not found cannot happen. */
@@ -36,40 +44,32 @@ const MOST_STATES = 150_000;
 
 export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }: SearchOptions): Searched {
   const first = step(flow, EMPTY_STATE, started(flow, args));
-  const nodes: Node[] = [{ state: first.after, from: -1, via: null, done: null }];
+  const nodes: Node[] = [{ state: first.after, from: -1, length: 0, leg: { course: [], moments: [first] } }];
   const known = new Map<string, number>([[stateKey(flow, first.after), 0]]);
-  const shown = new Map<string, number>();
-  for (const id of shownIn(first)) shown.set(id, 0);
   const edges: Edge[][] = [];
-  const ways = new Map<string, Course>();
+  const ways = new Map<string, Way>();
+  const unaskable = new Map<string, number>();
+  for (const id of shownIn(first)) ways.set(id, { at: 0, leg: NOWHERE });
 
   // Fewest visits first: of two ways to the same state, the one that leaves more of them for what comes next.
   const waiting = createWaiting();
   waiting.add(0, 0);
   for (let at = waiting.next(); at !== undefined && nodes.length < most; at = waiting.next()) {
     if (edges[at] !== undefined) continue;
-    const { state } = nodes[at]!;
+    const { state, length } = nodes[at]!;
     const key = stateKey(flow, state);
     const out: Edge[] = [];
     edges[at] = out;
+    const trouble = unaskableIn(flow, state);
+    if (trouble !== null && !unaskable.has(trouble.why)) unaskable.set(trouble.why, at);
     for (const choice of choicesFor(flow, state)) {
       const moment = taken(flow, state, choice);
       if (moment === null) continue;
-      let last = moment;
-      let times = 1;
-      let next = stateKey(flow, moment.after);
-      const seen = [...shownIn(moment)];
-      // The same again and again, until a count makes a difference. Visits alone make one where the run ends by them.
-      if (next === key && (flow.stop.kind !== "end" || moment.after.iterations === state.iterations))
-        for (; times < MOST_PUMPED && next === key; times++) {
-          const again = taken(flow, last.after, choice);
-          if (again === null) break;
-          last = again;
-          next = stateKey(flow, again.after);
-          seen.push(...shownIn(again));
-        }
-      const visits = last.after.iterations;
-      const node: Node = { state: last.after, from: at, via: choice, done: times };
+      const leg = pumped(flow, key, choice, moment);
+      const { after } = leg.moments.at(-1)!;
+      const next = stateKey(flow, after);
+      const visits = after.iterations;
+      const node: Node = { state: after, from: at, length: length + leg.course.length, leg };
       let to = known.get(next);
       if (to === undefined) {
         to = nodes.push(node) - 1;
@@ -79,44 +79,70 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
         nodes[to] = node;
         waiting.add(to, visits);
       }
-      out.push({ choice, times, to });
-      for (const id of seen) {
-        if (shown.has(id) || ways.has(id)) continue;
-        ways.set(id, [...wayTo(nodes, at), ...Array.from({ length: times }, () => choice)]);
-      }
+      out.push({ choice, times: leg.course.length, to });
+      for (const one of leg.moments)
+        for (const id of shownIn(one)) if (!ways.has(id)) ways.set(id, { at, leg });
     }
   }
-  for (const [id] of shown) ways.set(id, []);
-  const isWhole = nodes.length < most;
   const graph: Graph = { flow, nodes, edges };
   for (const element of wanted) {
     if (ways.has(element.id) || !isCounted(flow, element)) continue;
     const way = byCounting(graph, element);
     if (way !== null) ways.set(element.id, way);
   }
-  return { ways, finish: finisher(graph, known), states: nodes.length, isWhole };
+  const finish = finisher(graph, known);
+  const lengthOf = ({ at, leg }: Way) => nodes[at]!.length + leg.course.length;
+  return {
+    found: new Map(Array.from(ways, ([id, way]) => [id, lengthOf(way)])),
+    wayTo: (id) => finish(walkedTo(nodes, ways.get(id)!)),
+    unaskable: Array.from(unaskable, ([why, at]) => {
+      const way = walkedTo(nodes, { at, leg: NOWHERE });
+      return { step: nodes[at]!.state.lanes[0]!.step, why, way };
+    }),
+    states: nodes.length,
+    isWhole: nodes.length < most,
+  };
+}
 
-  /** The way goes on to a completed end where there is one, by the shortest way that was found. */
-  function finisher({ nodes: all }: Graph, index: ReadonlyMap<string, number>): (way: Course) => Course {
-    const distances = distancesToEnd(graph);
-    return (way) => {
-      let state = walk(flow, args, way)?.at(-1)?.after;
-      const whole = [...way];
-      for (let left = MOST_FINISHING; state !== undefined && left > 0; left--) {
-        const at = index.get(stateKey(flow, state));
-        if (state.pending.length === 0 || at === undefined || all[at] === undefined) break;
-        const best = (edges[at] ?? [])
-          .filter(({ to }) => distances.has(to))
-          .toSorted((a, b) => distances.get(a.to)! - distances.get(b.to)!)[0];
-        const choice = best?.choice ?? choicesFor(flow, state)[0];
-        const moment = choice === undefined ? null : taken(flow, state, choice);
-        if (moment === null || choice === undefined) break;
-        whole.push(choice);
-        state = moment.after;
-      }
-      return whole;
-    };
-  }
+/** The same again and again, until a count makes a difference. Visits alone make one where the run ends by them. */
+function pumped(flow: Prepared, key: string, choice: Happening, moment: Moment): Walked {
+  const { before, after } = moment;
+  const moments = [moment];
+  if (stateKey(flow, after) === key && (flow.stop.kind !== "end" || after.iterations === before.iterations))
+    while (moments.length < MOST_PUMPED) {
+      const again = taken(flow, moments.at(-1)!.after, choice);
+      if (again === null) break;
+      moments.push(again);
+      if (stateKey(flow, again.after) !== key) break;
+    }
+  return { course: moments.map(() => choice), moments };
+}
+
+/** A way goes on to a completed end where there is one, by the shortest way that was found. */
+function finisher(
+  { flow, nodes, edges }: Graph,
+  index: ReadonlyMap<string, number>,
+): (way: Walked) => Walked {
+  const distances = distancesToEnd(nodes, edges);
+  const distance = (edge: Edge) => distances.get(edge.to) ?? Infinity;
+  return ({ course, moments }) => {
+    const whole = [...course];
+    const all = [...moments];
+    for (let left = MOST_FINISHING; left > 0; left--) {
+      const state = all.at(-1)!.after;
+      const at = index.get(stateKey(flow, state));
+      if (state.pending.length === 0 || at === undefined) break;
+      let best: Edge | undefined;
+      for (const edge of edges[at] ?? [])
+        if (distance(edge) < (best === undefined ? Infinity : distance(best))) best = edge;
+      const choice = best?.choice ?? choicesFor(flow, state)[0];
+      const moment = choice === undefined ? null : taken(flow, state, choice);
+      if (moment === null || choice === undefined) break;
+      whole.push(choice);
+      all.push(moment);
+    }
+    return { course: whole, moments: all };
+  };
 }
 
 /** Nodes in the order of their visits; of the same number, those that came first. */
@@ -142,24 +168,35 @@ function createWaiting(): {
 const MOST_PUMPED = 600;
 const MOST_FINISHING = 400;
 
+/** `leg`: what led here from the node before. */
 type Node = {
   readonly state: State;
   readonly from: number;
-  readonly via: Happening | null;
-  readonly done: number | null;
+  /** How much has to happen until the run is here. */
+  readonly length: number;
+  readonly leg: Walked;
 };
+/** To a node, and on. */
+type Way = { readonly at: number; readonly leg: Walked };
 type Edge = { readonly choice: Happening; readonly times: number; readonly to: number };
+type Edges = readonly (readonly Edge[])[];
 type Graph = {
   readonly flow: Prepared;
   readonly nodes: readonly Node[];
-  readonly edges: readonly (readonly Edge[])[];
+  readonly edges: Edges;
 };
 
-function wayTo(nodes: readonly Node[], at: number): Course {
-  const way: Happening[] = [];
-  for (let node = nodes[at]!; node.via !== null; node = nodes[node.from]!)
-    for (let times = node.done ?? 1; times > 0; times--) way.push(node.via);
-  return way.toReversed();
+const NOWHERE: Walked = { course: [], moments: [] };
+
+/** What is known of the nodes on the way is not decided again. */
+function walkedTo(nodes: readonly Node[], { at, leg }: Way): Walked {
+  const legs = [leg];
+  for (let here = at; here !== -1; here = nodes[here]!.from) legs.push(nodes[here]!.leg);
+  legs.reverse();
+  return {
+    course: legs.flatMap(({ course }) => course),
+    moments: legs.flatMap(({ moments }) => moments),
+  };
 }
 
 /** What the choice leads to; null: it does not belong to what is pending. */
@@ -181,21 +218,21 @@ export function started(flow: Prepared, args: JsonObject): Event {
     agent: flow.agent,
     flow: "digest",
     args,
-    input: "",
+    input: inputFor(flow),
     cwd: "/",
     backend,
   };
 }
 
-/** Every moment of a way; null: it does not fit the flow. */
-export function walk(flow: Prepared, args: JsonObject, way: Course): readonly Moment[] | null {
+/** null: the way does not fit the flow. */
+export function walk(flow: Prepared, args: JsonObject, course: Course): Walked | null {
   const moments = [step(flow, EMPTY_STATE, started(flow, args))];
-  for (const choice of way) {
+  for (const choice of course) {
     const moment = taken(flow, moments.at(-1)!.after, choice);
     if (moment === null) return null;
     moments.push(moment);
   }
-  return moments;
+  return { course, moments };
 }
 
 function step(flow: Prepared, before: State, event: Event): Moment {
@@ -216,7 +253,8 @@ export function stateKey(flow: Prepared, state: State): string {
       : `${state.fork.steps.join(",")}>${state.fork.join}:${state.fork.done.join(",")}:${state.fork.failed?.step}`;
   // In its first visit a run may be forgiven what it is not later.
   const first = state.iterations === 1 ? "first" : "";
-  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}|${first}`;
+  const asked = unaskableIn(flow, state) === null ? handedKey(flow, state) : "unaskable";
+  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}|${first}|${asked}`;
 }
 
 function laneKey(flow: Prepared, state: State, lane: Lane): string {
@@ -240,7 +278,7 @@ function detailOf(command: Lane["command"]): string {
 }
 
 /** Steps to a completed end, from every state that has one before it. */
-function distancesToEnd({ nodes, edges }: Graph): ReadonlyMap<number, number> {
+function distancesToEnd(nodes: readonly Node[], edges: Edges): ReadonlyMap<number, number> {
   const back: number[][] = nodes.map(() => []);
   for (const [from, out] of edges.entries()) for (const { to } of out ?? []) back[to]!.push(from);
   const distances = new Map<number, number>();
@@ -266,7 +304,7 @@ function isCounted({ limits }: Prepared, { id, kind }: Element): boolean {
 }
 
 /** A circle is gone round until the count that the element is about is reached. */
-function byCounting(graph: Graph, element: Element): Course | null {
+function byCounting(graph: Graph, element: Element): Way | null {
   const { flow, nodes, edges } = graph;
   const isAbout = (from: State, to: State) => countOf(element, to) > countOf(element, from);
   // A turn is counted within one visit: what leads to the same question again is a call or two.
@@ -280,8 +318,8 @@ function byCounting(graph: Graph, element: Element): Course | null {
       if (moment === null || !isAbout(state, moment.after)) continue;
       const back = pathBetween(graph, edge.to, at, longest);
       if (back === null) continue;
-      const way = goRound(flow, state, [edge.choice, ...back], element.id);
-      if (way !== null) return [...wayTo(nodes, at), ...way];
+      const leg = goRound(flow, state, [edge.choice, ...back], element);
+      if (leg !== null) return { at, leg };
       if (--tries === 0) return null;
     }
   }
@@ -299,19 +337,24 @@ function countOf({ id, step }: Element, state: State): number {
   return state.iterations;
 }
 
-function goRound(flow: Prepared, from: State, circle: Course, id: string): Course | null {
-  const way: Happening[] = [];
+/** null: a round does not raise the count, so that no number of rounds leads there, or the run ends before. */
+function goRound(flow: Prepared, from: State, circle: Course, element: Element): Walked | null {
+  const course: Happening[] = [];
+  const moments: Moment[] = [];
   let state = from;
-  while (way.length < MOST_ROUND)
+  while (course.length < MOST_ROUND) {
+    const before = countOf(element, state);
     for (const choice of circle) {
       const moment = taken(flow, state, choice);
       if (moment === null) return null;
-      way.push(choice);
-      for (const shown of shownIn(moment)) if (shown === id) return way;
+      course.push(choice);
+      moments.push(moment);
+      for (const shown of shownIn(moment)) if (shown === element.id) return { course, moments };
       if (moment.after.pending.length === 0) return null;
       state = moment.after;
-      if (way.length >= MOST_ROUND) return null;
     }
+    if (countOf(element, state) <= before) return null;
+  }
   return null;
 }
 

@@ -19,10 +19,10 @@ export async function shrink(
   for (let changed = true; changed;) {
     changed = false;
     // Whole stretches first: most of a run has nothing to do with its fault.
-    for (let size = Math.ceil(best.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
+    for (let size = Math.ceil(best.length / 2); size >= 1; size = smaller(size, best.length))
       for (let at = 0; at < best.length;)
         if (await attempt(best.toSpliced(at, size))) changed = true;
-        else at += size;
+        else at += best.length <= SHORT ? 1 : size;
     for (let at = 0; at < best.length; at++) {
       const value = best[at]!;
       for (const lower of [0, Math.floor(value / 2), value - 1])
@@ -33,6 +33,13 @@ export async function shrink(
     }
   }
   return { list: best, tries };
+}
+
+/** A list that is as short as this is tried without every stretch that it has: an answer takes any number of numbers. */
+const SHORT = 24;
+
+function smaller(size: number, length: number): number {
+  return size === 1 ? 0 : length <= SHORT ? size - 1 : Math.ceil(size / 2);
 }
 
 /** What is not in the list is 0. */

@@ -1,5 +1,4 @@
 /** Few tests that show everything a search has found: the longest ways first, and only those that show something new. */
-import type { Prepared } from "../engine/schema/prepared.ts";
 import {
   NOTHING_AROUND,
   type Around,
@@ -14,7 +13,7 @@ import type { Happening } from "./choices.ts";
 import { draftsOf } from "./answers.ts";
 import { inputFor } from "./arguments.ts";
 import { hitsIn } from "./cover.ts";
-import { walk, type Searched, type Course } from "./search.ts";
+import type { Searched, Walked } from "./search.ts";
 
 export type Drafts = {
   readonly tests: readonly FlowTest[];
@@ -23,23 +22,17 @@ export type Drafts = {
 };
 
 /** Tests for these elements, without expectations: those are observed when a test is run. */
-export function suiteOf(
-  flow: Prepared,
-  args: JsonObject,
-  found: Searched,
-  wanted: ReadonlySet<string>,
-): Drafts {
-  const missing = [...wanted].filter((id) => !found.ways.has(id));
-  const open = new Set([...wanted].filter((id) => found.ways.has(id)));
-  const ways = [...found.ways].filter(([id]) => open.has(id)).toSorted(([, a], [, b]) => b.length - a.length);
+export function suiteOf(flow: Flow, args: JsonObject, found: Searched, wanted: ReadonlySet<string>): Drafts {
+  const missing = [...wanted].filter((id) => !found.found.has(id));
+  const lengthOf = (id: string) => found.found.get(id)!;
+  const open = new Set([...wanted].filter((id) => found.found.has(id)));
   const tests: FlowTest[] = [];
-  for (const [id, begun] of ways) {
+  const ids = [...found.found.keys()].filter((id) => open.has(id));
+  for (const id of ids.toSorted((a, b) => lengthOf(b) - lengthOf(a))) {
     if (!open.has(id)) continue;
-    const way = found.finish(begun);
-    const moments = walk(flow, args, way);
-    if (moments === null) continue;
-    const covers = [...hitsIn(moments).keys()].filter((other) => open.delete(other));
-    if (covers.length > 0) tests.push(testOfWay(flow, args, way, moments, covers));
+    const way = found.wayTo(id);
+    const covers = [...hitsIn(way.moments).keys()].filter((other) => open.delete(other));
+    if (covers.length > 0) tests.push(testOfWay(flow, args, way, covers));
   }
   return { tests: tests.toReversed(), missing };
 }
@@ -48,8 +41,7 @@ export function suiteOf(
 export function testOfWay(
   flow: Flow,
   params: JsonObject,
-  way: Course,
-  moments: readonly Moment[],
+  { course, moments }: Walked,
   covers: readonly string[],
 ): FlowTest {
   const script: TestReply[] = [];
@@ -57,10 +49,11 @@ export function testOfWay(
   const hooks: { [name: string]: Json[] } = {};
   const sights: boolean[] = [];
   const answers: (string | null)[] = [];
-  for (const [at, choice] of way.entries()) {
+  for (const [at, choice] of course.entries()) {
     const { entry } = moments[at + 1]!;
     const { event } = entry;
-    if (event.type === "step.answered") addReply(script, replyOf(flow, event.step, choice));
+    if (event.type === "step.answered" && choice.kind !== "unaskable")
+      addReply(script, replyOf(flow, event.step, choice));
     if (event.type === "step.checked")
       for (const { name, ok } of event.results) (checks[name] ??= []).push({ kind: ok ? "pass" : "fail" });
     if (event.type === "step.hooked" && choice.kind === "hooks")
@@ -134,6 +127,7 @@ function replyOf({ steps }: Flow, step: string, choice: Happening): TestReply {
     case "hooks":
     case "looks":
     case "told":
+    case "unaskable":
     case "waits":
       throw new Error(`${choice.kind} is not a response of a model`);
   }

@@ -70,7 +70,7 @@ function aroundOf(around: Around): JsonObject {
     ([name, given]) =>
       [name, oneOrAll(given.map(({ ok, content }) => (ok ? content : { ok, content })))] as const,
   );
-  const { hooks, sights, answers, github, http, clock, order } = around;
+  const { hooks, sights, answers, github, clock, order } = around;
   return {
     ...(checks.length > 0 && { checks: Object.fromEntries(checks) }),
     ...(tools.length > 0 && { tools: Object.fromEntries(tools) }),
@@ -78,7 +78,6 @@ function aroundOf(around: Around): JsonObject {
     ...(sights.length > 0 && { sights }),
     ...(answers.length > 0 && { answers }),
     ...(github !== null && { github }),
-    ...(Object.keys(http).length > 0 && { http }),
     ...(clock !== NOTHING_AROUND.clock && { clock: new Date(clock).toISOString() }),
     ...(order.length > 0 && { order }),
   };

@@ -19,7 +19,7 @@ import { openOwnJournal } from "./records/journal.ts";
 import { startOf } from "./records/runs.ts";
 import { load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
-import { findProject } from "./world/project.ts";
+import { findProject, recordPlace } from "./world/project.ts";
 import { toFailure, type Result } from "../tell/result.ts";
 import { resultIfOver, resume } from "./resume.ts";
 import { admit, journalOn, newRunId, redactorOf, runLoaded, withStack } from "./open.ts";
@@ -82,7 +82,7 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
   const kept = options.journal === undefined && record.items.length > 0 ? stateDir : null;
   const each = await forEach(options);
   await using stack = new AsyncDisposableStack();
-  const journal = options.journal ?? (await journalOn(stack, stateDir, options));
+  const journal = options.journal ?? (await journalOn(stack, loaded.project, options));
   if (kept !== null) writeBatch(kept, record);
   const { observe: _, steered = options.journal === undefined, ...how } = options;
   const begin = beginner(loaded, record, { ...how, each, said, journal, steered });
@@ -93,7 +93,7 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
 export async function resumeBatch(options: ResumeBatchOptions): Promise<Batch> {
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const { stateDir } = project;
-  const journal = await openOwnJournal(stateDir, options.clock ?? systemClock, options, null);
+  const journal = await openOwnJournal(recordPlace(project), options.clock ?? systemClock, options, null);
   if (journal === null) throw new RunnerError("RUN_UNKNOWN", `No batch is recorded in ${stateDir}.`);
   await using _ = { [Symbol.asyncDispose]: journal.close };
   const record = readBatch(stateDir, options.batch);

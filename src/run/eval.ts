@@ -18,6 +18,7 @@ import { newRunId, redactorOf, runLoaded } from "./open.ts";
 import type { DriveOptions } from "./options.ts";
 import { openJournal } from "./records/journal.ts";
 import { resultIfOver } from "./resume.ts";
+import { recordPlace } from "./world/project.ts";
 import { systemClock } from "./world/clock.ts";
 import { readConfig } from "./world/config.ts";
 
@@ -46,14 +47,13 @@ export type EvalPlan = {
 
 /** What would stop every run is thrown before the first of them begins; so is a task whose parameters are not valid. */
 export async function runEval(loaded: Loaded, options: EvalOptions): Promise<EvalRecord> {
-  const { stateDir } = loaded.project;
   const record = recordOf(loaded, options);
   const clock = options.clock ?? systemClock;
   for (const model of new Set(record.runs.map((run) => run.model)))
     await requireCommon(loaded, { ...wayOf(loaded, record, options, model, 0), items: [] });
   options.onBegin?.();
   const given = options.journal;
-  const journal = given ?? (await openJournal(stateDir, clock, options));
+  const journal = given ?? (await openJournal(recordPlace(loaded.project), clock, options));
   try {
     const going = createEval(loaded, record, journal, options);
     await going.settle();

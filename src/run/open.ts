@@ -24,7 +24,7 @@ import { pinRepository, toRecord, type Pinned } from "./world/github.ts";
 import { grantedAtStart, grantedOnResume, requireMetered } from "./world/limits.ts";
 import { inThisTurn } from "./world/read-once-a-turn.ts";
 import { mayGrant, openGround, settleGround, warnAtOnce } from "./world/process-starter.ts";
-import type { Project } from "./world/project.ts";
+import { recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import type { Settled } from "./world/sandbox.ts";
 import { secretsOf, type SecretSource } from "./world/secrets.ts";
@@ -207,7 +207,7 @@ function newRun(
     cwd: startFolder(options),
     past: null,
     enter: async ({ backend, ground, spending, redactor }, stack) => {
-      const journal = options.journal ?? (await journalOn(stack, project.stateDir, options));
+      const journal = options.journal ?? (await journalOn(stack, project, options));
       const { cwd, planned } = await placeOf(flow, options, run);
       const place = planned === undefined ? { cwd } : { cwd, worktree: planned.worktree };
       const repository = await pinRepository([flow], place, surroundings(options));
@@ -337,10 +337,10 @@ function firstOf(thrown: unknown): unknown {
 /** The journal of the project, closed with the stack. */
 export async function journalOn(
   stack: AsyncDisposableStack,
-  stateDir: string,
+  project: Project,
   options: Pick<DriveOptions, "clock" | "env" | "trustJournal" | "notify">,
 ): Promise<Journal> {
-  const journal = await openJournal(stateDir, options.clock ?? systemClock, options);
+  const journal = await openJournal(recordPlace(project), options.clock ?? systemClock, options);
   stack.defer(journal.close);
   return journal;
 }

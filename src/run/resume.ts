@@ -19,7 +19,7 @@ import { systemClock } from "./world/clock.ts";
 import { pinRepository } from "./world/github.ts";
 import { requireFolder } from "./world/folder-gone.ts";
 import type { RunAt } from "./world/process-starter.ts";
-import { findProject, type Project } from "./world/project.ts";
+import { findProject, recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 
@@ -36,17 +36,17 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 
 /** The record that holds the run. A foreign one is not accepted where the run could not go on from here. */
 export async function resumedRecord(
-  { root, stateDir }: Project,
+  project: Project,
   options: DriveOptions & Pick<ResumeOptions, "run" | "adopt">,
   stack: AsyncDisposableStack,
 ): Promise<Journal> {
   if (options.journal !== undefined) return options.journal;
   const clock = options.clock ?? systemClock;
-  const found = await openOwnJournal(stateDir, clock, options, options.run, async (foreign) => {
+  const found = await openOwnJournal(recordPlace(project), clock, options, options.run, async (foreign) => {
     const { row, entries, current } = await readRun(foreign, options.run);
-    if (options.adopt !== true) requirePlace(root, recallBackend(entries), current, row.id);
+    if (options.adopt !== true) requirePlace(project.root, recallBackend(entries), current, row.id);
   });
-  const journal = requireRecord(found, options.run, stateDir);
+  const journal = requireRecord(found, options.run, project.stateDir);
   stack.defer(journal.close);
   return journal;
 }

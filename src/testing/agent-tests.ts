@@ -8,6 +8,7 @@ import { readTests, testsIn } from "../load/tests.ts";
 import { hitsIn } from "../proof/cover.ts";
 import { coverageOf, type Coverage } from "../proof/coverage.ts";
 import type { Unmet } from "../proof/expect.ts";
+import { unmetLines } from "../proof/unmet-text.ts";
 import { flowDigest, load } from "../run/load.ts";
 import { createFiles } from "../run/world/files.ts";
 import { prepareFlow, runTest, type TestResult } from "./flow-tests.ts";
@@ -65,9 +66,9 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
       const ground = isProject
         ? { project: await (copies ??= openProjectGround({ agent, flow, project }, tests)) }
         : {};
-      return runTest(prepared, test, { ...ground, compare: snapshots.compare });
+      return runTest(prepared, test, { ...ground, compare: snapshots.compare, settings });
     },
-    scenario: (written) => runTest(prepared, readScenario(prepared, files, written)),
+    scenario: (written) => runTest(prepared, readScenario(prepared, files, written), { settings }),
     coverage: (results) =>
       coverageOf(
         prepared,
@@ -81,12 +82,14 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
         },
         settings.ignore,
       ),
-    fuzz: (given) => fuzz(prepared, given),
+    fuzz: (given) => fuzz(prepared, { settings, ...given }),
   };
 }
 
-/** As `node:test`, vitest and others declare a test. */
-export type DeclareTest = (name: string, run: () => Promise<void>) => unknown;
+/** As `node:test`, vitest and others declare a test. `skip` declares one that is reported as skipped, and not run. */
+export type DeclareTest = ((name: string, run: () => Promise<void>) => unknown) & {
+  readonly skip?: (name: string, run: () => Promise<void>) => unknown;
+};
 
 /**
  * Declares every test of an agent's test files with a runner of your choice.
@@ -100,23 +103,28 @@ export async function flowTests(
   { test: declare, ...options }: AgentTestsOptions & { readonly test: DeclareTest },
 ): Promise<void> {
   const { tests, run } = await agentTests(agent, options);
-  for (const test of tests)
-    declare(`${agent} › ${test.name}`, async () => {
-      if (test.skip !== undefined) return;
-      const { unmet } = await run(test);
-      if (unmet.length > 0) throw new Error(failureText(test, unmet));
-    });
+  for (const test of tests) {
+    const name = `${agent} › ${test.name}`;
+    if (test.skip === undefined)
+      declare(name, async () => {
+        const { unmet } = await run(test);
+        if (unmet.length > 0) throw new Error(failureText(test, unmet));
+      });
+    else skipped(declare, `${name} (${test.skip})`);
+  }
+}
+
+/** A test that is left out must not count as passed. */
+function skipped(declare: DeclareTest, name: string): void {
+  if (declare.skip === undefined)
+    throw new Error(
+      `"${name}" is skipped. Give flowTests the test function of your runner itself, which has test.skip, so that it is reported as skipped.`,
+    );
+  declare.skip(name, () => Promise.resolve());
 }
 
 function failureText(test: FlowTest, unmet: readonly Unmet[]): string {
-  const shown = (value: unknown) =>
-    value === undefined ? "nothing" : typeof value === "string" ? value : JSON.stringify(value);
-  const lines = unmet.flatMap(({ key, at, line, expected, got, diff = [] }) => [
-    `${at === "" ? key : `${key}.${at}`} (${test.file}:${line})`,
-    `  expected: ${shown(expected)}`,
-    `  got: ${shown(got)}`,
-    ...diff.map((one) => `  ${one}`),
-  ]);
+  const lines = unmet.flatMap((one) => unmetLines(test.file, one));
   return [`${test.file}:${test.line}: what is expected does not hold.`, ...lines].join("\n");
 }
 

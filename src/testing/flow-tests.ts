@@ -118,13 +118,13 @@ function faulty({ line, why }: NonNullable<Ran["fault"]>): Unmet {
 
 /** A script that the run did not follow is said as such: it explains everything else. */
 function leftOver(test: FlowTest, { warnings }: Ran, { observed }: Outcomes): readonly Unmet[] {
-  const code = observed.code;
-  const isExpected =
-    Object.hasOwn(test.expect.values, "code") || Object.hasOwn(test.expect.values, "warnings");
-  if (isExpected) return [];
-  const got = code === "SCRIPT_MISMATCH" || code === "SCRIPT_EXHAUSTED" ? observed.reason : warnings[0];
-  if (got === undefined) return [];
-  return [{ key: "script", line: test.line, at: "", expected: "every response used", got }];
+  const { values } = expectedOf(test);
+  if (Object.hasOwn(values, "code") || Object.hasOwn(values, "warnings")) return [];
+  const about = { key: "script", line: test.line, at: "" };
+  const { code, reason } = observed;
+  if (code === "SCRIPT_MISMATCH" || code === "SCRIPT_EXHAUSTED")
+    return [{ ...about, expected: "a run that follows the script", got: reason }];
+  return warnings[0] === undefined ? [] : [{ ...about, expected: "every response used", got: warnings[0] }];
 }
 
 /** What tests are run with. */

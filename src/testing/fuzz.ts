@@ -24,17 +24,9 @@ import {
   type Weakness,
 } from "../proof/properties.ts";
 import { shrink } from "../proof/shrink.ts";
-import {
-  drawnSurroundings,
-  givenBy,
-  hostileRun,
-  repeated,
-  testOf,
-  type Cast,
-  type FuzzGround,
-  type FuzzParts,
-  type HostileRun,
-} from "./hostile.ts";
+import { testOf } from "./hostile-case.ts";
+import { drawnSurroundings, givenBy, markOf, repeated, type Cast } from "./hostile-surroundings.ts";
+import { hostileRun, type FuzzGround, type FuzzParts, type HostileRun } from "./hostile.ts";
 
 export type FuzzOptions = {
   readonly seed?: number;
@@ -105,20 +97,19 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
     for (const moment of run.moments) addHits(hits, moment);
     const [end, counts] = [endOf(run), ends.get(persona)!];
     counts.set(end, (counts.get(end) ?? 0) + 1);
-    const smallest = (isSame: (next: HostileRun) => Promise<boolean>, tries: number) =>
-      smallestCase(ground, cast, draw.drawn, isSame, tries);
+    const smallest = <T extends Found>(seek: Seek<T>, tries: number) =>
+      smallestCase(ground, cast, draw.drawn, seek, tries);
     for (const fault of await judge.all(run, more)) {
       const key = nameOf(fault);
       if (broken.has(key)) continue;
-      const found = await smallest(async (next) => (await judge.one(next, fault)) !== null, 2000);
-      broken.set(key, { ...fault, ...(await judge.one(found.run, fault)), ...found.it });
+      broken.set(key, { ...fault, ...(await smallest((next) => judge.one(next, fault), 2000)) });
     }
     for (const weakness of weaknessesIn(run)) {
       const key = keyOf(weakness);
       if (weaknesses.has(key)) continue;
-      const shows = (next: HostileRun) => weaknessesIn(next).find((one) => keyOf(one) === key);
-      const found = await smallest((next) => Promise.resolve(shows(next) !== undefined), 300);
-      weaknesses.set(key, { ...weakness, ...shows(found.run), ...found.it });
+      const seek: Seek<Weakness> = (next) =>
+        Promise.resolve(weaknessesIn(next).find((one) => keyOf(one) === key) ?? null);
+      weaknesses.set(key, { ...weakness, ...(await smallest(seek, 600)) });
     }
   }
   const byName = <T>(all: ReadonlyMap<string, T>) =>
@@ -178,9 +169,8 @@ function createGuide(flow: Prepared) {
   };
 }
 
-function endOf({ moments, thrown }: HostileRun): string {
-  const verdict = moments.at(-1)?.after.verdict;
-  if (thrown !== null || verdict == null) return "no verdict";
+function endOf({ state: { verdict }, thrown }: HostileRun): string {
+  if (thrown !== null || verdict === null) return "no verdict";
   return verdict.code === null ? verdict.outcome : `${verdict.outcome} ${verdict.code}`;
 }
 
@@ -194,21 +184,70 @@ function nameOf({ property, what }: Broken): string {
   return property === "author" ? `author ${what.split(":", 1)[0]!}` : property;
 }
 
-async function smallestCase(
+/** Where a run shows what was found. */
+type Found = { readonly seq: number };
+type Seek<T extends Found> = (run: HostileRun) => Promise<T | null>;
+
+async function smallestCase<T extends Found>(
   ground: FuzzGround,
   cast: Cast,
   numbers: readonly number[],
-  isSame: (next: HostileRun) => Promise<boolean>,
+  seek: Seek<T>,
   most: number,
-): Promise<{ readonly run: HostileRun; readonly it: FuzzCase }> {
-  const runOf = (list: readonly number[]) =>
-    hostileRun(ground, drawnSurroundings(ground, cast, createDraw(list)));
-  const { list, tries } = await shrink(numbers, async (next) => isSame(await runOf(next)), most);
-  const run = await runOf(list);
+): Promise<FuzzCase & Partial<T>> {
+  const runOf = (who: Cast, list: readonly number[]) =>
+    hostileRun(ground, drawnSurroundings(ground, who, createDraw(list)));
+  const fails = async (who: Cast, list: readonly number[]) => (await seek(await runOf(who, list))) !== null;
+  const alone = cast.slice(-1);
+  const start = cast.length === 1 ? null : await withoutPrefix(numbers, (list) => fails(alone, list));
+  const who = start === null ? cast : alone;
+  const { list, tries } = await shrink(start ?? numbers, (next) => fails(who, next), most);
+  const whole = await runOf(who, list);
+  const found = await seek(whole);
   const { persona } = cast.at(-1)!;
-  const test = testOf(run, `a ${persona} model`, ground);
-  return { run, it: { persona, numbers: list, test, entries: run.entries, tries } };
+  const name = `a ${persona} model`;
+  const cut = found === null ? null : await cutAt(ground, whole, found.seq, seek);
+  const { run, it } = cut ?? { run: whole, it: found };
+  return {
+    ...it,
+    persona,
+    numbers: list,
+    test: testOf(run, name, ground),
+    entries: run.entries,
+    tries,
+  } as FuzzCase & Partial<T>;
 }
+
+/** The same without the responses after what was found, if that still shows it. */
+async function cutAt<T extends Found>(
+  ground: FuzzGround,
+  whole: HostileRun,
+  seq: number,
+  seek: Seek<T>,
+): Promise<{ readonly run: HostileRun; readonly it: T } | null> {
+  const marks = whole.entries.slice(0, seq).flatMap(({ event }) => markOf(event) ?? []);
+  const script = whole.script.slice(0, Math.max(0, ...marks) + 1);
+  if (script.length >= whole.script.length) return null;
+  const run = await hostileRun(ground, givenBy(testOf(whole, "", ground), script));
+  const it = await seek(run);
+  return it === null ? null : { run: { ...run, script }, it };
+}
+
+/** Others answered on the way to where the run began to be its own: plain answers, which are 0, may lead there too. */
+async function withoutPrefix(
+  numbers: readonly number[],
+  fails: (list: readonly number[]) => Promise<boolean>,
+): Promise<readonly number[] | null> {
+  for (let plain = 0; plain <= MOST_PLAIN; plain++)
+    for (let from = numbers.length - 1; from >= Math.max(0, numbers.length - MOST_OWN); from--) {
+      const list = [...Array.from({ length: plain }, () => 0), ...numbers.slice(from)];
+      if (await fails(list)) return list;
+    }
+  return null;
+}
+
+const MOST_PLAIN = 12;
+const MOST_OWN = 24;
 
 /** `all`: what a run breaks; costly properties are looked at now and then. `one`: whether it breaks this one too. */
 function createJudge(ground: FuzzGround, settings: TestSettings) {
@@ -252,9 +291,9 @@ function breachesOf({ moments }: HostileRun, settings: TestSettings): readonly B
   }));
 }
 
-const REDACTED_EVERY = 8;
+const REDACTED_EVERY = 16;
 const RESUMED_EVERY = 1;
-const MOVED_EVERY = 4;
+const MOVED_EVERY = 8;
 const MOST_CUTS = 40;
 
 /** After so many entries a run can be resumed. */
@@ -267,7 +306,7 @@ function lastCut({ entries }: HostileRun): number {
 async function notResumed(ground: FuzzGround, run: HostileRun, cut: number): Promise<Broken | null> {
   if (cut > lastCut(run)) return null;
   const past = run.entries.slice(0, cut);
-  const next = await hostileRun(ground, repeated(run, past), past);
+  const next = await hostileRun(ground, repeated(run, past), { past, isBare: true });
   const [was, is] = [endOf(run), endOf(next)];
   const what = next.thrown?.message ?? (was === is ? null : `it ends as ${is} and not as ${was}`);
   return what === null ? null : { property: "resume", seq: cut, what: `resumed after entry ${cut}: ${what}` };
@@ -281,10 +320,8 @@ async function isMoved(ground: FuzzGround, run: HostileRun): Promise<Broken | nu
       .flat()
       .some(({ kind }) => kind === "fail");
   if (!hasTexts) return null;
-  const next = await hostileRun(
-    ground,
-    repeated(run, [], () => "other words"),
-  );
+  const outside = repeated(run, [], () => "other words");
+  const next = await hostileRun(ground, outside, { isBare: true });
   const [was, is] = [wayOf(run), wayOf(next)];
   const at = was.findIndex((led, place) => !sameJson(led, is[place] ?? null));
   if (next.thrown === null && at === -1 && was.length === is.length && endOf(run) === endOf(next))

@@ -4,16 +4,17 @@ import type { FlowTest } from "../flow/flow-test.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { argumentsFor } from "../proof/arguments.ts";
 import { hitsIn, type Hits } from "../proof/cover.ts";
+import { doubtAbout } from "../proof/doubts.ts";
 import { elementsOf, type Element } from "../proof/elements.ts";
 import { observe } from "../proof/observe.ts";
 import { search } from "../proof/search.ts";
-import { suiteOf } from "../proof/suite.ts";
+import { suiteOf, testOfWay } from "../proof/suite.ts";
 import { runInMemory } from "./ground.ts";
 
 export type Generated = {
   readonly tests: readonly FlowTest[];
-  /** Elements that no way shows. `isProved`: everything was tried, so that nothing can. */
-  readonly missing: readonly { readonly element: Element; readonly isProved: boolean }[];
+  /** Elements that no way shows. `doubt`: why one may exist all the same; null: it is proved that none does. */
+  readonly missing: readonly { readonly element: Element; readonly doubt: string | null }[];
   /** Ways that the engine allows and a run does not go: a prompt that cannot be made, for one. */
   readonly astray: readonly { readonly test: FlowTest; readonly why: string }[];
   readonly states: number;
@@ -32,7 +33,12 @@ export async function generate(
   const found = search(flow, { args, wanted: elements });
   const { tests, missing } = suiteOf(flow, args, found, new Set(elements.map(({ id }) => id)));
   const good: FlowTest[] = [];
-  const astray: { readonly test: FlowTest; readonly why: string }[] = [];
+  const astray: { readonly test: FlowTest; readonly why: string }[] = found.unaskable.map(
+    ({ step, why, way }) => ({
+      test: { ...testOfWay(flow, args, way, []), name: `${step} cannot be asked` },
+      why,
+    }),
+  );
   for (const test of tests) {
     const ran = await runInMemory(flow, test);
     const { moments, observed } = observe(flow, ran.entries, ran);
@@ -45,7 +51,7 @@ export async function generate(
     tests: good,
     missing: elements
       .filter(({ id }) => missing.includes(id))
-      .map((element) => ({ element, isProved: found.isWhole && canBeProved(element) })),
+      .map((element) => ({ element, doubt: doubtAbout(flow, element, found) })),
     astray,
     states: found.states,
   };
@@ -53,11 +59,6 @@ export async function generate(
 
 function reasonOf(reason: Json | undefined, lost: string | undefined): string {
   return typeof reason === "string" && reason !== "" ? reason : `it does not show ${lost}`;
-}
-
-/** What counts of visits, turns, failures or tokens lead to is looked for along circles, not everywhere. */
-function canBeProved({ kind }: Element): boolean {
-  return kind !== "limits";
 }
 
 /** What the run did, as expectations: a generated test says what the flow does today. */

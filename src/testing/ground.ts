@@ -4,7 +4,8 @@ import { offerOf } from "../boundaries/tools/toolbox.ts";
 import { createScripted } from "../backends/scripted/scripted.ts";
 import { judgeCommand } from "../effects/checks/check-command.ts";
 import type { ProcessResult } from "../effects/process/process.ts";
-import { drive } from "../engine/drive/drive.ts";
+import { EMPTY_STATE } from "../engine/decide/state.ts";
+import { drive, type Hear } from "../engine/drive/drive.ts";
 import type { Backend, Hooks, Message, Ports, Toolbox, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { CallResult, CheckResult, Entry } from "../flow/event.ts";
@@ -15,10 +16,13 @@ import { createMemoryJournal } from "../journal/memory.ts";
 import { composer } from "../prompts/compose.ts";
 import { expandReplies } from "../proof/expand.ts";
 import type { Heard, Observed } from "../proof/observe.ts";
+import type { Moment } from "../story/story.ts";
 import { memoryClock } from "./test-clock.ts";
 
 export type Ran = {
   readonly entries: readonly Entry[];
+  /** Those of the story of the entries, where the run gave them as it went. */
+  readonly moments?: readonly Moment[];
   readonly heard: readonly Heard[];
   readonly waits: readonly number[];
   /** Replies that were not used, and what else a person should know. */
@@ -34,6 +38,12 @@ export type Ran = {
 export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly Entry[] = []): Promise<Ran> {
   const heard: Heard[] = [];
   const waits: number[] = [];
+  const moments: Moment[] = [];
+  let before = EMPTY_STATE;
+  const note: Hear = (entry, after, deeds) => {
+    moments.push({ entry, flow, before, after, deeds });
+    before = after;
+  };
   const expansion = expandReplies(flow, test.script);
   if (expansion.kind === "none")
     return { entries: [], heard, waits, warnings: [], fault: { line: expansion.line, why: expansion.why } };
@@ -68,10 +78,14 @@ export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly
     past,
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
     signal: stop.signal,
-    wantsDeeds: until !== undefined,
-    recall: (_entry, { lanes }) => turns.now(lanes),
-    observe: (_entry, { lanes }, deeds) => {
-      turns.now(lanes);
+    wantsDeeds: true,
+    recall: (entry, state, deeds) => {
+      note(entry, state, deeds);
+      turns.now(state.lanes);
+    },
+    observe: (entry, state, deeds) => {
+      note(entry, state, deeds);
+      turns.now(state.lanes);
       if (deeds.some((deed) => deed.kind === "began" && deed.step === until)) stop.abort();
     },
   });
@@ -81,6 +95,7 @@ export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly
     heard,
     waits,
     warnings: isCut ? [] : (scripted.leftovers?.() ?? []),
+    moments,
   };
 }
 
@@ -158,8 +173,18 @@ async function performed(
 const NO_USAGE = { turns: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
 
 export function heardIn({ asker: { step, visit }, system, messages }: TurnRequest): Heard {
-  const texts = messages.map(textOf);
-  return { step, visit, system, said: texts.at(-1) ?? "", text: [system, ...texts].join("\n") };
+  // The conversation goes on, and few tests look at all of it.
+  const until = messages.slice();
+  const last = until.at(-1);
+  return {
+    step,
+    visit,
+    system,
+    said: last === undefined ? "" : textOf(last),
+    get text() {
+      return [system, ...until.map(textOf)].join("\n");
+    },
+  };
 }
 
 function textOf(message: Message): string {
@@ -230,7 +255,7 @@ function timesChecked(past: readonly Entry[], name: string): number {
 }
 
 /** What a command would give is judged by the check's own rule. */
-function checkResult(check: Check, given: CheckGiven, signal: AbortSignal): Promise<CheckResult> {
+export function checkResult(check: Check, given: CheckGiven, signal: AbortSignal): Promise<CheckResult> {
   const { name, pattern } = check;
   if (given.kind === "output" && check.kind === "command") {
     const { exit: exitCode, stdout, stderr } = given;

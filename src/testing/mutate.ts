@@ -10,7 +10,7 @@ import { argumentsFor } from "../proof/arguments.ts";
 import { elementsOf } from "../proof/elements.ts";
 import { mutantsOf, type Mutant, type MutantClass } from "../proof/mutants.ts";
 import type { Heard, Observed } from "../proof/observe.ts";
-import { search, walk, type Course } from "../proof/search.ts";
+import { search, walk, type Walked } from "../proof/search.ts";
 import { testOfWay } from "../proof/suite.ts";
 import { outlineOf } from "../tell/outline.ts";
 import { runTest, type TestResult } from "./flow-tests.ts";
@@ -124,12 +124,12 @@ const MOST_CANDIDATES = 40;
 /** Ways that may tell the flows apart, tried on both until a test passes on the one and fails on the other. */
 function testFinder(flow: Prepared) {
   const args = argumentsFor(flow);
-  let known: readonly Course[] | null = null;
+  let known: readonly Walked[] | null = null;
   /** Ways to every element: counts and limits are reached by them. */
-  const longWays = (): readonly Course[] => {
+  const longWays = (): readonly Walked[] => {
     if (known === null) {
-      const { ways, finish } = search(flow, { args, wanted: elementsOf(flow) });
-      known = [...ways.values()].map(finish).toSorted((a, b) => a.length - b.length);
+      const { found, wayTo } = search(flow, { args, wanted: elementsOf(flow) });
+      known = [...found.keys()].map(wayTo).toSorted((a, b) => a.course.length - b.course.length);
     }
     return known;
   };
@@ -144,7 +144,8 @@ function testFinder(flow: Prepared) {
     for (; next.done !== true && candidates < MOST_CANDIDATES; next = ways.next()) {
       candidates += 1;
       const whole = wayToEnd(flow, args, next.value);
-      const test = whole === null ? null : await killerOf(flow, changed, mutant, args, whole);
+      const walked = whole === null ? null : walk(flow, args, whole);
+      const test = walked === null ? null : await killerOf(flow, changed, mutant, args, walked);
       if (test !== null && (mutant.kind === "words" || test.expect.values.said === undefined))
         return { test, tried: candidates };
       byWords ??= test;
@@ -165,11 +166,9 @@ async function killerOf(
   changed: Prepared,
   mutant: Mutant,
   args: JsonObject,
-  way: Course,
+  way: Walked,
 ): Promise<FlowTest | null> {
-  const moments = walk(flow, args, way);
-  if (moments === null) return null;
-  const bare = testOfWay(flow, args, way, moments, []);
+  const bare = testOfWay(flow, args, way, []);
   const [here, there] = [await attempt(flow, bare), await attempt(changed, bare)];
   if (here === null || isAstray(here)) return null;
   const test: FlowTest = {

@@ -24,8 +24,8 @@ export type SnapshotOptions = {
 export type Snapshots = {
   /** null: it is as it was, or it was written. */
   readonly compare: (test: FlowTest, text: string) => Unmet | null;
-  /** Removes those that belong to no test, where that is wanted; gives their paths. */
-  readonly removeStale: () => readonly string[];
+  /** Those that belong to no test; with `update` they are removed. */
+  readonly stale: () => readonly string[];
   readonly written: readonly string[];
 };
 
@@ -57,9 +57,9 @@ export function openSnapshots(options: SnapshotOptions): Snapshots {
       const got = `other text. If it is as it should be: lockstep test ${agent} --update`;
       return { ...about, expected: `what ${path} holds`, got, diff: changedLines(found.text, text) };
     },
-    removeStale: () => {
-      const stale = update ? staleSnapshots(agent, tests, files) : [];
-      for (const path of stale) {
+    stale: () => {
+      const stale = staleSnapshots(agent, tests, files);
+      for (const path of update ? stale : []) {
         requireOwnFolder(root, dirname(path));
         rmSync(join(root, path), { force: true });
       }

@@ -142,7 +142,17 @@ test("a declared flag never takes the place of a reserved one", () => {
 test("every flag of run is reserved but those that a parameter may have", () => {
   const all = [...GLOBAL_FLAGS, ...commandNamed("run").flags];
   const free = all.filter(({ yields }) => yields).map(({ name }) => name);
-  const expected = ["input", "wait", "expire", "branch", "issues", "label", "limit", "concurrency"];
+  const expected = [
+    "input",
+    "wait",
+    "expire",
+    "branch",
+    "base-branch",
+    "issues",
+    "label",
+    "limit",
+    "concurrency",
+  ];
   assert.deepEqual(free.toSorted(), expected.toSorted());
 });
 

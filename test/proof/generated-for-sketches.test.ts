@@ -166,8 +166,8 @@ test("an answer without a label of the step falls back, wherever its schema take
     const id = "work answers with a word that falls back";
     assert.equal(made.covered.includes(id), can, JSON.stringify(schema));
     assert.deepEqual(
-      made.missing.map(({ element, isProved }) => [element.id, isProved]),
-      can ? [] : [[id, true]],
+      made.missing.map(({ element, doubt }) => [element.id, doubt]),
+      can ? [] : [[id, null]],
     );
   }
 });

@@ -59,6 +59,51 @@ test("a wanted value that the schema refuses is not replaced by another", () => 
   assert.equal(synthesise(schema, { with: [{ path: ["a"], value: "y" }] }).kind, "none");
 });
 
+test("a wanted value that its place refuses is given up at once, in the words of the validator", () => {
+  const noisy = { text: { type: "string" }, list: { type: "array", items: { type: "string" }, minItems: 3 } };
+  const about = (a: JsonSchema): JsonSchema => ({
+    type: "object",
+    required: ["a", "text", "list"],
+    properties: { ...noisy, a },
+    definitions: { word: { enum: ["x", "y"] } },
+  });
+  const refused: readonly (readonly [JsonSchema, WantedValue, RegExp])[] = [
+    [about({ enum: ["x"] }), { with: [{ path: ["a"], value: "y" }] }, /^\/a .*allowed values/],
+    [about({ const: "x" }), { with: [{ path: ["a"], value: "y" }] }, /^\/a .*constant/],
+    [about({ type: "string" }), { with: [{ path: ["a"], value: null }] }, /^\/a must be string/],
+    [about({ type: ["integer", "null"] }), { with: [{ path: ["a"], value: 1.5 }] }, /^\/a must be integer/],
+    [about({ type: "array" }), { with: [{ path: ["a"], value: {} }] }, /^\/a must be array/],
+    [about({ anyOf: [{ enum: ["x"] }, { const: "z" }] }), { with: [{ path: ["a"], value: "y" }] }, /\/a /],
+    [about({ $ref: "#/definitions/word" }), { with: [{ path: ["a"], value: "z" }] }, /\/a /],
+    [about({}), { without: [["a"]] }, /required property 'a'/],
+    [
+      about({ type: "object", required: ["b"], properties: { b: {} } }),
+      { without: [["a", "b"]] },
+      /^\/a .*required property 'b'/,
+    ],
+    [about({ type: "string" }), { with: [{ path: ["a", "b"], value: 1 }] }, /^\/a must be string/],
+  ];
+  for (const [schema, wanted, why] of refused) {
+    const made = synthesise(schema, wanted);
+    const what = `${JSON.stringify(schema)} with ${JSON.stringify(wanted)}: ${JSON.stringify(made)}`;
+    assert.ok(made.kind === "none" && made.tried === 0, what);
+    assert.match(made.why, why, what);
+  }
+  const taken: readonly (readonly [JsonSchema, Json])[] = [
+    [about({ enum: ["x", "y"] }), "y"],
+    [about({ const: { b: 1, c: 2 } }), { c: 2, b: 1 }],
+    [about({ type: "string", nullable: true }), null],
+    [about({ type: ["integer", "null"] }), 2],
+    [about({ anyOf: [{ enum: ["x"] }, { const: "y" }] }), "y"],
+    [about({ $ref: "#/definitions/word" }), "y"],
+    [about({ if: { const: "y" }, then: true, else: { enum: ["x"] } }), "y"],
+  ];
+  for (const [schema, value] of taken) {
+    const made = synthesise(schema, { with: [{ path: ["a"], value }] });
+    assert.equal(made.kind, "value", `${JSON.stringify(schema)} with ${JSON.stringify(value)}`);
+  }
+});
+
 const SUITE = "/usr/share/perl5/auto/share/dist/Test-JSON-Schema-Acceptance/tests";
 const isThere = needs(
   existsSync(SUITE),

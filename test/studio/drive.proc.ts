@@ -62,13 +62,7 @@ const refusals: readonly [name: string, source: string, status: number, code: st
     /^no$/,
   ],
   ["no words at all", `process.exit(7)`, 409, "NOT_STARTED", /exit code 7/],
-  [
-    "orders to a terminal",
-    `console.error("\\u001b[2Jgone"); process.exit(3)`,
-    409,
-    "NOT_STARTED",
-    /^[^\u001b]*gone$/,
-  ],
+  ["orders to a terminal", `console.error("\\u001b[2Jgone"); process.exit(3)`, 409, "NOT_STARTED", /gone$/],
   [
     "an entry that is not one",
     `console.log("[1]"); console.error("no"); process.exit(1)`,
@@ -82,6 +76,7 @@ for (const [name, source, status, code, reason] of refusals)
     await assert.rejects(driverOf(source).start(LINE), (error: Refused) => {
       assert.deepEqual([error.status, error.refusal.code], [status, code]);
       assert.match(error.refusal.reason, reason);
+      assert.ok(!error.refusal.reason.includes("\u001b"));
       return true;
     });
   });

@@ -1,5 +1,8 @@
 /** The tests of an agent in another runner, and scenarios, coverage and fuzzing as functions. */
 import assert from "node:assert/strict";
+import { cpSync, mkdtempDisposableSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { agentTests, flowTests } from "../../src/testing/index.ts";
@@ -13,6 +16,27 @@ test("every test of the files is declared by its name, and passes", async () => 
   assert.ok(declared.some(([name]) => name === "notes › is sent back while the title is missing"));
   assert.ok(declared.every(([name]) => !name.includes("is written with its title")));
   for (const [, run] of declared) await run();
+});
+
+test("a test that is left out is declared as skipped, with the reason; without test.skip it is not passed over", async () => {
+  const declared: string[] = [];
+  const declare = (name: string) => declared.push(name);
+  const skip = (name: string) => declared.push(`skipped: ${name}`);
+  using copy = mkdtempDisposableSync(join(tmpdir(), "lockstep-skipped-"));
+  cpSync(cwd, copy.path, { recursive: true });
+  const later = "tests:\n  - { name: waits for the title, skip: the title is not there yet, script: [] }\n";
+  writeFileSync(join(copy.path, ".agent/notes/tests/later.yaml"), later);
+  const inCopy = { ...options, cwd: copy.path };
+  await flowTests("notes", { ...inCopy, test: Object.assign(declare, { skip }) });
+  assert.deepEqual(
+    declared.filter((name) => name.startsWith("skipped")),
+    ["skipped: notes › waits for the title (the title is not there yet)"],
+  );
+  assert.ok(!declared.includes("notes › waits for the title"));
+  await assert.rejects(
+    async () => flowTests("notes", { ...inCopy, test: (name) => declared.push(name) }),
+    /"notes › waits for the title \(the title is not there yet\)" is skipped\. Give flowTests the test function/,
+  );
 });
 
 test("a scenario is read as a test file is", async () => {
@@ -48,6 +72,27 @@ test("coverage and fuzzing are functions", async () => {
   const { runs, broken } = await fuzz({ runs: 50, seed: 1 });
   assert.equal(runs, 50);
   assert.deepEqual(broken, []);
+});
+
+test("the author's own properties hold for tests, scenarios and fuzzing", async () => {
+  const root = mkdtempSync(join(tmpdir(), "lockstep-kit-"));
+  try {
+    cpSync(join(cwd, ".agent"), join(root, ".agent"), { recursive: true });
+    writeFileSync(join(root, ".agent/notes/tests/settings.yaml"), "within: { visits: 1 }\n");
+    const { tests, run, scenario, fuzz } = await agentTests("notes", { ...options, cwd: root });
+    const keys = ({ unmet }: Awaited<ReturnType<typeof run>>) => unmet.map(({ key }) => key);
+    const one = tests.find(({ name }) => name.startsWith("is complete"))!;
+    assert.deepEqual(keys(await run(one)), ["settings"]);
+    const script = ["initial.note handoff", "closure.note closing"];
+    assert.deepEqual(keys(await scenario({ script })), ["settings"]);
+    const { broken } = await fuzz({ runs: 20 });
+    assert.deepEqual(
+      broken.map(({ property }) => property),
+      ["author"],
+    );
+  } finally {
+    rmSync(root, { recursive: true });
+  }
 });
 
 test("an agent that is not valid, and one that does not exist, throw with the reason", async () => {

@@ -5,6 +5,7 @@ import type { FileTree } from "../../src/flow/files.ts";
 import { EXPECT_KEYS } from "../../src/flow/flow-test.ts";
 import { readTests } from "../../src/load/tests.ts";
 import { reasonsFor, visitToLookAt } from "../../src/proof/because.ts";
+import { unmetRows } from "../../src/proof/unmet-text.ts";
 import { load } from "../../src/run/load.ts";
 import { createFiles } from "../../src/run/world/files.ts";
 import { prepareFlow, runTest } from "../../src/testing/flow-tests.ts";
@@ -90,6 +91,68 @@ for (const [key, [holds, fails, got]] of Object.entries(ROWS))
     assert.notEqual(unmet[0]!.expected, undefined);
     if (got !== undefined) assert.deepEqual(unmet[0]!.got, got);
   });
+
+const GONE = [
+  "initial.issue next -> continuation.issue",
+  "continuation.issue handoff -> closure.issue",
+  "closure.issue closing -> end",
+];
+
+/** Of each expected path: the rows of a report. */
+const DIFFERENCES: readonly (readonly [expected: string, rows: readonly string[]])[] = [
+  ["[continuation.issue]", ["expected continuation.issue", `got ${GONE[0]}`]],
+  [
+    "[initial.issue, closure.issue, ...]",
+    ["expected closure.issue", `got ${GONE[1]}`, `after ${GONE[0]} (item 1)`],
+  ],
+  [
+    "[initial.issue, continuation.issue]",
+    ["expected the end of the list", `got ${GONE[2]}`, `after ${GONE[1]} (item 2)`],
+  ],
+  [
+    "[..., closure.issue, initial.issue]",
+    ["expected initial.issue", "got the end of the list", `after ${GONE[2]} (item 3)`],
+  ],
+  [
+    "[..., continuation.issue repeat, ...]",
+    ["expected continuation.issue repeat", `got ${GONE[1]}`, `after ${GONE[0]} (item 1)`],
+  ],
+  [
+    "[initial.issue, ..., other.issue, ...]",
+    ["expected other.issue", `got not one of the 2 after ${GONE[0]}: ${GONE[1]}, ${GONE[2]}`],
+  ],
+  ["[..., closure.issue, ..., other.issue]", ["expected other.issue", `got nothing after ${GONE[2]}`]],
+];
+
+test("of a list the first difference is shown with the item before it", async () => {
+  for (const [expected, rows] of DIFFERENCES) {
+    const { unmet } = await resultOf(`path: ${expected}`);
+    assert.deepEqual(
+      unmet.flatMap((one) => unmetRows(one).map(([name, text]) => `${name} ${text}`)),
+      rows,
+      expected,
+    );
+    assert.deepEqual(unmet[0]!.got, GONE, "the data is whole");
+  }
+});
+
+test("a test that ends at a step says which response was not given as the script says", async () => {
+  const { tests } = readTests(
+    flow!,
+    filesWith(`params: { issue: 7 }
+tests:
+  - name: one
+    script: [{ step: initial.issue, saw: [no such words], label: next }]
+    until: continuation.issue
+`),
+  );
+  const { unmet } = await runTest(prepared, tests[0]!);
+  assert.deepEqual(
+    unmet.map(({ key }) => key),
+    ["visits", "script"],
+  );
+  assert.match(JSON.stringify(unmet[1]!.got), /reply 1 expected the request to hold \\"no such words/);
+});
 
 test("a check that passed because the test says nothing about it is the reason, and the visit is named", async () => {
   const result = await resultOf(

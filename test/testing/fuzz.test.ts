@@ -205,6 +205,31 @@ test("an answer that fits its schema and leads nowhere is a weakness, and an unu
   );
 });
 
+test("a retry prompt that reads only what is empty is a weakness, and one that names the failure is not", async () => {
+  const { guard } = FLOW.steps["closure.a"]!;
+  const rows: readonly (readonly [edition: string, blank: boolean])[] = [
+    ["Fix this: {{errors}} {{stdout}}", true],
+    ["{{#each errors}}- {{this}}{{/each}}{{#if stderr}}{{stderr}}{{else}}Fix it.{{/if}}", true],
+    ["Fix this: {{summary}}", false],
+    ["{{errors}} with {{exitCode}}", false],
+    ["The tests do not pass.", false],
+  ];
+  for (const [edition, isBlank] of rows) {
+    const changed = withStep(FLOW, "closure.a", (step) => ({
+      ...step,
+      guard: { ...guard!, checks: [{ check: "tests", edition: sketchPrompt(edition) }] },
+    }));
+    const { weaknesses, broken } = await fuzz(await prepare(changed), { runs: 300 });
+    const found = weaknesses.filter(({ code }) => code === "FUZZ-EDITION-BLANK");
+    assert.equal(found.length > 0, isBlank, edition);
+    assert.deepEqual(broken, []);
+    for (const { what, test: saved } of found) {
+      assert.match(what, /^inline\.md names nothing if "tests" fails/);
+      assert.ok(saved.script.length <= 4, JSON.stringify(saved.script));
+    }
+  }
+});
+
 test("the author's own properties are held, each by itself, and a breach names the visit", async () => {
   const settings = {
     ...NO_SETTINGS,

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { FileTree } from "../../src/flow/files.ts";
 import type { Finding } from "../../src/load/rules/rule.ts";
 import { readTestFile } from "../../src/load/tests.ts";
+import { story } from "../../src/story/story.ts";
 import { prepareFlow, runTest, type TestResult } from "../../src/testing/flow-tests.ts";
 import { sketchCheck, sketchFlow, sketchPrompt } from "../../src/testing/flows.ts";
 import type { Json } from "../../src/flow/json.ts";
@@ -67,6 +68,23 @@ test("waits that are longer than the time limit of the run end it", async () => 
   assert.equal(outcomes?.observed.outcome, "failed");
 });
 
+test("the moments that a run gives as it goes are those of the story of its entries", async () => {
+  const flow = await prepareFlow(FLOW);
+  const slow = { step: "begin", error: { kind: "rate-limit", retryAfterMs: 3_000_000 } };
+  const scripts: readonly Json[] = [
+    [LIMITED, "begin next", "close closing", "begin next", "close closing"],
+    [{ step: "begin", calls: [{ name: "Write", input: {} }] }, { step: "begin", text: "no" }, "begin abort"],
+    [slow, slow],
+    ["begin next"],
+  ];
+  for (const script of scripts)
+    for (const until of [{}, { until: "close" }]) {
+      const { ran: run } = await ran({ name: "m", script, checks: { green: ["fail", "pass"] }, ...until });
+      assert.ok(run!.moments!.length > 2);
+      assert.deepEqual(run!.moments, [...story(flow, run!.entries)], JSON.stringify([script, until]));
+    }
+});
+
 test("a test file reads nothing outside of the project: the path is cut off at its root", () => {
   const asked: string[] = [];
   const hostile = {
@@ -80,7 +98,15 @@ test("a test file reads nothing outside of the project: the path is cut off at i
   const [one] = readTestFile(FLOW, filesWith([hostile], asked), FILE, findings);
   for (const path of asked) assert.doesNotMatch(path, /^\/|\.\./);
   assert.equal(one?.ground.kind, "project");
-  assert.deepEqual([...new Set(findings.map(({ code }) => code))], ["TEST-FIXTURE"]);
+  const codes = findings.map(({ code, pointer }) => `${code} ${pointer.split("/").at(-1)!}`);
+  assert.deepEqual([...new Set(codes)].toSorted(), [
+    "TEST-FIXTURE Read",
+    "TEST-FIXTURE green",
+    "TEST-FIXTURE project",
+    "TEST-FIXTURE script",
+    "TEST-KEY checks",
+    "TEST-KEY tools",
+  ]);
 });
 
 test("without a ground for it, a test on a copy of a project is left out, and says so", async () => {

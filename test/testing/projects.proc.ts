@@ -300,8 +300,7 @@ tests:
       - { step: initial.note, calls: [${calls.join(", ")}] }
       - initial.note handoff
       - closure.note closing
-    http: { "http://127.0.0.1:1/": {} }
-    github: { issue: 1 }
+    tools: { Bash: "file:settings.yaml" }
     expect: { outcome: completed }
 `,
   );
@@ -347,6 +346,11 @@ test("one changed word fails exactly the tests that say it, with a diff, and --u
   assert.deepEqual(changed.stdout.match(/✗ .*? › .*?(?= {2})/g), [
     "✗ notes › is sent back while the title is missing",
   ]);
+  assert.match(
+    changed.stdout,
+    /^! 1 snapshot belongs to no test \(\S+closing\.gone\.md\)\. Remove with: lockstep test notes --update$/m,
+  );
+  assert.ok(existsSync(stale), "only --update removes it");
   assert.match(changed.stdout, /- .*its first line[^]*\+ .*its very first line/);
   const updated = scene.lockstep(["test", "notes", "--memory", "--update"]);
   assert.equal(updated.status, 0, updated.stdout);
@@ -354,7 +358,7 @@ test("one changed word fails exactly the tests that say it, with a diff, and --u
   const settled = contents(scene.folder);
   const again = scene.lockstep(["test", "notes", "--memory", "--update"]);
   assert.equal(again.status, 0);
-  assert.doesNotMatch(again.stdout, /Written|Removed/);
+  assert.doesNotMatch(again.stdout, /Written|Removed|belongs/);
   assert.deepEqual(contents(scene.folder), settled);
 });
 

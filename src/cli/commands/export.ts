@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { exportRun, importRun, openExport, parseBundle, textOf } from "../../run/records/bundle.ts";
 import { openJournal, RunnerError } from "../../run/index.ts";
 import { MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
-import { findProject } from "../../run/world/project.ts";
+import { findProject, recordPlace } from "../../run/world/project.ts";
 import { notWritable, openWhole } from "../../run/world/write-whole.ts";
 import { UsageError } from "../args.ts";
 import type { CommandCall } from "../call.ts";
@@ -84,9 +84,10 @@ export async function importFromFile(call: CallOf<"import">): Promise<number> {
   const { screen } = call;
   const [file = ""] = call.words;
   const bundle = parseBundle(readGiven(call, file, "EXPORT_INVALID", MOST_BUNDLE_BYTES), file);
-  const { root, stateDir } = findProject(call.cwd, call.stateDir);
+  const project = findProject(call.cwd, call.stateDir);
+  const { root } = project;
   const access = journalAccess(call, call.host.stopped());
-  const journal = await openJournal(stateDir, { now: Date.now }, access);
+  const journal = await openJournal(recordPlace(project), { now: Date.now }, access);
   const as = call.flags.as;
   try {
     const options = { ...(as !== undefined && { as }), cwd: root, now: Date.now() };

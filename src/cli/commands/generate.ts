@@ -89,12 +89,13 @@ async function generateFor({ flags, screen }: CallOf<"test">, of: AgentUnderTest
       `No element of ${agent} that is not covered begins with "${flags.covers}". See: lockstep test ${agent} --coverage`,
     );
   const places = new Map(coverageBy(of, flow, [], settings).elements.map((one) => [one.id, one]));
-  const gaps = made.missing.map(({ element: { id }, isProved }) => ({
+  const gaps = made.missing.map(({ element: { id }, doubt }) => ({
     ...places.get(id)!,
-    word: isProved ? ("unreachable" as const) : ("not found" as const),
-    why: isProved
-      ? `all ${made.states} states that a run can be in were tried with every kind of answer, result and fault; none shows it`
-      : `${made.states} states were searched`,
+    word: doubt === null ? ("unreachable" as const) : ("not found" as const),
+    why:
+      doubt === null
+        ? `proved: all ${made.states} states were tried with every kind of answer, result and fault`
+        : `not proved: ${doubt}`,
   }));
   return { ...made, of, file, gaps, isPart };
 }
@@ -175,10 +176,11 @@ function tell({ flags, screen }: CallOf<"test">, made: GeneratedFor): void {
     [
       `${shownInLine(of.agent)}: ${count(tests.length, "test")}${where} for ${count(covered, "element")} without a test; ${count(states, "state")} searched`,
       ...table(
-        gaps.map(({ word, id, file: at, line }) => [
+        gaps.map(({ word, id, file: at, line, why }) => [
           `  ${word}`,
           shownInLine(id, 100),
           at === null ? "" : `${shownInLine(at, 100)}:${line}`,
+          shownInLine(why, 200),
         ]),
       ),
     ].join("\n"),

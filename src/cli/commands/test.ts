@@ -1,5 +1,4 @@
 /** `lockstep test [AGENT|FILE …]`: runs the tests of agents in memory. The reports are the result, so they go to stdout. */
-import { join, relative } from "node:path";
 import type { FileTree } from "../../flow/files.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { missedIn, type ShownBy } from "../../proof/coverage.ts";
@@ -20,18 +19,26 @@ import { runTests } from "../tests/run-tests.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
 import { renderProblems } from "../text/problems.ts";
 import { count, shownInLine } from "../text/text.ts";
-import { repeatOnChange, watchedFiles } from "../../run/watch/files.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
   if (call.flags.watch && call.flags.list)
     throw new UsageError("--watch and --list cannot be used together.");
+  if (call.flags.recorded) return await (await import("../tests/recorded.ts")).holdRecorded(call);
+  if (call.flags.since !== undefined) throw new UsageError("--since only works with --recorded.");
   if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
   if (call.flags.write || call.flags.covers !== undefined)
     throw new UsageError("--write and --covers only work with --generate.");
   for (const file of call.flags["coverage-file"]) requireEnding(file);
   const { root } = findProject(call.cwd, call.stateDir);
   const reporters = reportersOf(call.flags.reporter, call.flags.json);
-  if (call.flags.watch) return await watchTests(call, root);
+  if (call.flags.watch) {
+    const { watchTests } = await import("../tests/watch-tests.ts");
+    return await watchTests(call, root, {
+      choose: (read) => choose(call, read),
+      run: (chosen, signal) => runChosen(call, chosen, signal),
+      tellProblems: (read, files) => tellProblems(call, read, files),
+    });
+  }
   const files = createFiles(root);
   const read = await readNamed(call, files);
   if (read.problems.length > 0) return tellProblems(call, read, files);
@@ -142,50 +149,4 @@ function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTes
     screen.print([...lines, "", count(tests.length, "test")].join("\n"));
   }
   return EXIT.completed;
-}
-
-/** Results are printed when they differ from those before. Ctrl-C is a successful end. */
-async function watchTests(call: CallOf<"test">, root: string): Promise<number> {
-  const signal = call.host.interruption();
-  let printed = "";
-  call.screen.tell("Watching for changes; Ctrl-C ends.");
-  await repeatOnChange(root, signal, async () => {
-    const { files, read } = watchedFiles(createFiles(root));
-    const { agentsDir } = findProject(call.cwd, call.stateDir);
-    const [now, tell] = await attempt(call, files, root, signal);
-    if (now !== printed && !signal.aborted) await tell();
-    printed = now;
-    return [...read, join(relative(root, agentsDir), "x")];
-  });
-  return EXIT.completed;
-}
-
-/** What came out, to be compared with the last time, and what prints it. A mistake in a file is printed and can be corrected. */
-async function attempt(
-  call: CallOf<"test">,
-  files: FileTree,
-  root: string,
-  signal: AbortSignal,
-): Promise<readonly [result: string, tell: () => Promise<unknown>]> {
-  try {
-    const read = await readNamed(call, files);
-    if (read.problems.length > 0)
-      return [JSON.stringify(read.problems), () => Promise.resolve(tellProblems(call, read, files))];
-    const report = await runChosen(call, choose(call, read), signal);
-    const results = report.tested.map(({ agent, test: { file, line, name }, status, unmet, because }) => [
-      agent,
-      file,
-      line,
-      name,
-      status,
-      unmet,
-      because,
-    ]);
-    const reporters = reportersOf(call.flags.reporter, call.flags.json);
-    return [JSON.stringify([results, report.remarks]), () => writeReports(call, reporters, report, root)];
-  } catch (error) {
-    if (!(error instanceof RunnerError) && !(error instanceof UsageError)) throw error;
-    const { message } = error;
-    return [message, () => Promise.resolve(call.screen.complain(call.typed(message)))];
-  }
 }

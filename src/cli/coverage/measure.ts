@@ -7,10 +7,9 @@ import { readTestSettings } from "../../load/test-settings.ts";
 import { readTests } from "../../load/tests.ts";
 import { addHits, hitsIn, type Hits } from "../../proof/cover.ts";
 import { coverageOf, type Coverage, type ShownBy } from "../../proof/coverage.ts";
-import { RunnerError } from "../../run/errors.ts";
 import { flowDigest, type LoadedAgent } from "../../run/load.ts";
-import { foldPartly } from "../../run/records/fold.ts";
-import { everyRow } from "../../run/records/runs.ts";
+import { foldEvery } from "../../run/records/fold.ts";
+import type { Moment } from "../../story/story.ts";
 import { prepareFlow, runTest, type TestResult } from "../../testing/flow-tests.ts";
 import type { CommandCall } from "../call.ts";
 import { withJournal } from "../journal.ts";
@@ -86,17 +85,14 @@ export async function measureRuns(
   let damaged = 0;
   await withJournal(call, async (journal) => {
     if (journal === null) return;
-    for await (const row of everyRow(journal, { agent: loaded.agent })) {
-      if (row.createdAt < since) continue;
-      const hits: Hits = new Map();
+    const which = { agent: loaded.agent, since };
+    let hits: Hits = new Map();
+    const open = () => {
+      hits = new Map();
+      return (moment: Moment) => addHits(hits, moment);
+    };
+    for await (const { row, isWhole } of foldEvery(journal, which, open)) {
       if (row.digest !== digest) earlier += 1;
-      const isWhole = await foldPartly(journal, row, (moment) => addHits(hits, moment)).then(
-        ({ damage }) => damage === null,
-        (error: unknown) => {
-          if (error instanceof RunnerError && error.code === "JOURNAL_UNAVAILABLE") return false;
-          throw error;
-        },
-      );
       if (!isWhole) damaged += 1;
       shown.push({ name: row.id, hits });
       call.screen.status(shown.length % EVERY === 0 ? `read ${shown.length} runs` : null);

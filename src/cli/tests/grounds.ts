@@ -5,7 +5,7 @@ import { findProject } from "../../run/world/project.ts";
 import { defined } from "../../flow/json.ts";
 import { askForTrust } from "../conduct.ts";
 import type { CallOf } from "../commands.ts";
-import { shownInLine } from "../text/text.ts";
+import { shellWord, shownInLine } from "../text/text.ts";
 import { isCi, type ChosenTest } from "./choose.ts";
 
 export type TestGrounds = {
@@ -28,7 +28,9 @@ export async function groundsFor(
   for (const agent of new Set(chosen.map(({ of }) => of))) {
     const mine = chosen.filter(({ of }) => of === agent).map(({ test }) => test);
     const hasProject = mine.some(({ ground }) => ground.kind === "project");
-    const hasSnapshot = agent.all.some(({ expect }) => expect.values.snapshot !== undefined);
+    const hasSnapshot =
+      agent.all.some(({ expect }) => expect.values.snapshot !== undefined) ||
+      (files.list(`.agent/${agent.agent}/tests/snapshots`) ?? []).length > 0;
     const snapshots =
       hasSnapshot || flags.update
         ? (await import("../../testing/snapshots.ts")).openSnapshots({
@@ -61,11 +63,22 @@ export async function groundsFor(
     if (snapshots !== null)
       endings.push(() => [
         ...snapshots.written.map((path) => `Written: ${shownInLine(path)}`),
-        ...snapshots.removeStale().map((path) => `Removed, because no test has it: ${shownInLine(path)}`),
+        ...staleRemarks(snapshots.stale(), agent.agent, flags.update),
       ]);
   }
   return {
     of: (agent) => grounds.get(agent) ?? {},
     finish: () => endings.flatMap((end) => end()),
   };
+}
+
+function staleRemarks(stale: readonly string[], agent: string, isRemoved: boolean): readonly string[] {
+  if (isRemoved) return stale.map((path) => `Removed, because no test has it: ${shownInLine(path)}`);
+  if (stale.length === 0) return [];
+  const what = stale.length === 1 ? `1 snapshot belongs` : `${stale.length} snapshots belong`;
+  const files = stale.slice(0, 3).map((path) => shownInLine(path));
+  const more = stale.length > files.length ? ", …" : "";
+  return [
+    `${what} to no test (${files.join(", ")}${more}). Remove with: lockstep test ${shellWord(agent)} --update`,
+  ];
 }

@@ -21,12 +21,20 @@ export function testsDocument(report: TestReport) {
 }
 
 function testDocument({ agent, test: { name, file, line, skip }, status, unmet, because, look }: Tested) {
-  const differences = unmet.map(({ key, line: at, at: below, expected, got, diff }) => ({
+  const differences = unmet.map(({ key, line: at, at: below, expected, got, first, diff }) => ({
     key,
     line: at,
     at: below,
     expected,
     got: got ?? null,
+    ...(first !== undefined && {
+      first: {
+        ...first,
+        after: first.after ?? null,
+        expected: first.expected ?? null,
+        got: first.got ?? null,
+      },
+    }),
     ...(diff !== undefined && { diff }),
   }));
   return {

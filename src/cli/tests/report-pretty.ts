@@ -1,7 +1,8 @@
 /** The results of tests for people: one line a test, and below a failed one what was expected and what came. */
 import { coverageText } from "../coverage/coverage-text.ts";
+import { unmetPlace, unmetRows } from "../../proof/unmet-text.ts";
 import { shownInLine, type Paint } from "../text/text.ts";
-import { unmetPlace, summaryOf, valueText, type Tested, type TestReport } from "./tested.ts";
+import { summaryOf, type Tested, type TestReport } from "./tested.ts";
 
 export function prettyReport(report: TestReport, paint: Paint): string {
   const lines = report.tested.map((one) => testText(one, paint));
@@ -27,11 +28,12 @@ function testText({ agent, test, status, unmet, because, look }: Tested, paint: 
   const width = Math.max(7, ...unmet.map((one) => unmetPlace(one).length));
   const row = (name: string, text: string) => `  ${name.padEnd(width)} ${text}`;
   const differences = unmet.flatMap((one) => [
-    row(
-      shownInLine(unmetPlace(one)),
-      `expected  ${said(one.expected)}  ${place(test.file, one.line, paint)}`,
+    ...unmetRows(one).map(([name, text], at) =>
+      row(
+        at === 0 ? shownInLine(unmetPlace(one)) : "",
+        `${name.padEnd(8)}  ${shownInLine(text, 2000)}${at === 0 ? `  ${place(test.file, one.line, paint)}` : ""}`,
+      ),
     ),
-    row("", `got       ${said(one.got)}`),
     ...(one.diff ?? []).map((line) =>
       row(
         "",
@@ -49,8 +51,4 @@ function testText({ agent, test, status, unmet, because, look }: Tested, paint: 
 
 function place(file: string, line: number, paint: Paint): string {
   return paint("dim", `${shownInLine(file)}:${line}`);
-}
-
-function said(value: unknown): string {
-  return shownInLine(valueText(value), 2000);
 }

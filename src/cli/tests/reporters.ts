@@ -55,6 +55,7 @@ export async function writeReports(
   const { screen, cwd, host } = call;
   const typed = {
     ...report,
+    remarks: report.remarks.map(call.typed),
     tested: report.tested.map((one) => ({ ...one, look: one.look === null ? null : call.typed(one.look) })),
   };
   for (const { name, file } of reporters) {

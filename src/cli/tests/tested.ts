@@ -4,8 +4,8 @@ import type { Flow } from "../../flow/flow.ts";
 import type { TestSettings } from "../../flow/test-settings.ts";
 import type { Coverage, missedIn } from "../../proof/coverage.ts";
 import type { Unmet } from "../../proof/expect.ts";
+import { unmetLines } from "../../proof/unmet-text.ts";
 import type { TestResult } from "../../testing/flow-tests.ts";
-import { jsonLine } from "../text/text.ts";
 
 /** One test and what came of it. */
 export type Tested = {
@@ -61,25 +61,10 @@ export function summaryOf(report: TestReport): string {
   ].join(", ");
 }
 
-/** `path`, or `handoff.plan` below a key. */
-export function unmetPlace({ key, at }: Unmet): string {
-  return at === "" ? key : `${key}.${at}`;
-}
-
-/** A value in one line. */
-export function valueText(value: unknown): string {
-  return value === undefined ? "nothing" : typeof value === "string" ? value : jsonLine(value);
-}
-
 /** What does not hold, why, and where to look: one line each, without colours. */
 export function failureLines({ test, unmet, because, look }: Tested): readonly string[] {
   return [
-    ...unmet.flatMap((one) => [
-      `${unmetPlace(one)} (${test.file}:${one.line})`,
-      `  expected: ${valueText(one.expected)}`,
-      `  got: ${valueText(one.got)}`,
-      ...(one.diff ?? []).map((line) => `  ${line}`),
-    ]),
+    ...unmet.flatMap((one) => unmetLines(test.file, one)),
     ...because.map((why) => `because: ${why}`),
     ...(look === null ? [] : [`look: ${look}`]),
   ];

@@ -1,4 +1,5 @@
 /** What performing a visit with a lifecycle needs besides: its preparation, and the project's hooks. */
+import { cached } from "../../flow/cached.ts";
 import { laneIn } from "../../flow/deed.ts";
 import type { Event, HookResult, Reply } from "../../flow/event.ts";
 import type { Command } from "../../flow/command.ts";
@@ -46,11 +47,16 @@ function inputTrouble(step: Step, ctx: JsonObject): Ending | null {
   return null;
 }
 
-const EVERYTHING = { allow: ["*"], mode: "bypassPermissions" } as const;
+/** The step as if it might use every tool; what it is offered then is worked out once. */
+const unbound = cached((step: Step): Step => ({
+  ...step,
+  kind: "work",
+  tools: { allow: ["*"], mode: "bypassPermissions" },
+}));
 
 function toolTrouble(step: Step, toolbox: Toolbox): Ending | null {
   const { answer } = step;
-  const names = new Set(toolbox.offer({ ...step, kind: "work", tools: EVERYTHING }).map(({ name }) => name));
+  const names = new Set(toolbox.offer(unbound(step)).map(({ name }) => name));
   // `Bash(git status)` allows a tool in part.
   const allowed = step.tools.allow.map((pattern) => pattern.split("(", 1)[0]!.trim());
   const stranger = allowed.find((name) => name !== "*" && !names.has(name));

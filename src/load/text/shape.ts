@@ -7,7 +7,13 @@ import { correctTo, type Finding } from "../rules/rule.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
 
-export type Reader = { readonly document: Document; readonly code: Code; readonly findings: Finding[] };
+export type Reader = {
+  readonly document: Document;
+  readonly code: Code;
+  /** The code of a key that the shape does not have; absent: it only warns. */
+  readonly unknown?: Code;
+  readonly findings: Finding[];
+};
 
 /** The value as its shape says. What is missing or wrong is reported and read as its default, or as undefined. */
 export function readShape<T>(shape: Shape<T>, value: Json | undefined, pointer: string, reader: Reader): T {
@@ -250,7 +256,7 @@ function reportUnknown(
     ];
   const owner = pointer === "" ? reader.document.file : named(pointer, reader);
   reader.findings.push({
-    code: "UNKNOWN-KEY",
+    code: reader.unknown ?? "UNKNOWN-KEY",
     ...(isVital && { severity: "error" as const }),
     document: reader.document,
     pointer: place,

@@ -1,4 +1,5 @@
 /** What a test file may hold: each key with its type, default and meaning. The schema for editors follows from it. */
+import type { FaultKind } from "../../flow/event.ts";
 import { ELEMENT_KINDS, WITHIN_KEYS } from "../../flow/test-settings.ts";
 import {
   anything,
@@ -31,10 +32,9 @@ const AROUND = {
   sights: list("Whether what the verdict looks at outside is as it should be, look by look.", flag("Met.")),
   answers: list(
     "What people say to the questions of the run, in order; null: nobody is there.",
-    anything("An answer."),
+    text("An answer.", { nullable: true }),
   ),
   github: anything("The issue, its labels and comments, and the requests that fail.", { types: ["object"] }),
-  http: map("Answers of servers by address.", VALUE),
   clock: text("When the run begins, such as 2026-01-01T00:00:00Z."),
   order: list("In which order the siblings of a fork are done.", text("A step.")),
   project: text(
@@ -42,6 +42,28 @@ const AROUND = {
   ),
   git: anything("Makes the copy a git repository: true, or { commits, branch, dirty }."),
 };
+
+const ISSUE = object("An issue.", {
+  number: number("Its number.", { min: 1, integer: true }),
+  title: text("Its title."),
+  body: text("Its text."),
+  state: text("Whether it is open.", { enum: ["open", "closed"] }),
+  author: text("Who wrote it."),
+  labels: anything("A label, or a list of labels.", { types: ["string", "array"] }),
+  assignees: anything("A name, or a list of names.", { types: ["string", "array"] }),
+  comments: VALUE,
+});
+
+/** The ways in which a model can fail in a script. */
+const FAULT_KINDS = [
+  "auth",
+  "rate-limit",
+  "overloaded",
+  "network",
+  "bad-request",
+  "process",
+  "other",
+] as const satisfies readonly FaultKind[];
 
 export const TEST = object("One test.", {
   name: text("What it shows. ${case.NAME} stands for a value of the case.", { required: true, filled: true }),
@@ -102,6 +124,93 @@ export const TEST_SETTINGS = object("Settings of the tests of an agent.", {
     numbers(WITHIN_KEYS, (what) => `The most ${what}.`),
   ),
 });
+
+const WORDS = anything("A text, or a list of texts.", { types: ["string", "array"] });
+
+/** A response that is written out. */
+export const REPLY = object("A response.", {
+  step: text("The step that must ask for it."),
+  label: text("What it says: the smallest answer that fits the schema and gives this label."),
+  with: anything("Values of the answer by dotted path.", { types: ["object"] }),
+  times: number("How many times in a row it is given.", { min: 1, integer: true }),
+  saw: WORDS,
+  unseen: WORDS,
+  text: text("The answer as text."),
+  output: VALUE,
+  calls: list(
+    "Calls of tools.",
+    object("A call.", {
+      name: text("The tool.", { required: true, filled: true }),
+      input: anything("Its input.", { types: ["object"] }),
+      id: text("Its id."),
+    }),
+  ),
+  error: object("A failure of the model.", {
+    kind: text("What kind of failure.", { required: true, enum: FAULT_KINDS }),
+    message: text("What the error says."),
+    status: number("The HTTP status."),
+    retryAfterMs: number("After how many milliseconds to ask again.", { min: 0 }),
+  }),
+  usage: object("What the response cost.", {
+    in: number("Input tokens.", { min: 0 }),
+    out: number("Output tokens.", { min: 0 }),
+    usd: number("US dollars.", { min: 0 }),
+    turns: number("Turns of a coding agent.", { min: 0 }),
+  }),
+});
+
+/** Further objects of a test that may also be written shorter, by their place: `*` is any member, `[]` any item, or the value alone. */
+export const TEST_PARTS: readonly (readonly [place: string, shape: Shape<unknown>])[] = [
+  [
+    "checks/*/[]",
+    object("A result of a check.", {
+      exit: number("The exit code of the command.", { integer: true }),
+      stdout: VALUE,
+      stderr: VALUE,
+    }),
+  ],
+  ["tools/*/[]", object("A result of a tool.", { ok: flag("Whether it succeeded."), content: VALUE })],
+  [
+    "git",
+    object("The repository.", {
+      commits: number("How many commits it has.", { min: 0, integer: true }),
+      branch: text("The branch that is checked out.", { filled: true }),
+      dirty: flag("Whether there is an uncommitted file."),
+    }),
+  ],
+  [
+    "github",
+    object("What is on GitHub.", {
+      repo: text("OWNER/NAME."),
+      issue: VALUE,
+      issues: VALUE,
+      branches: WORDS,
+      faults: VALUE,
+    }),
+  ],
+  ["github/issue/[]", ISSUE],
+  ["github/issues/[]", ISSUE],
+  [
+    "github/faults/[]",
+    object("Requests that fail.", {
+      on: text("A method, a part of the path, or both.", { required: true, filled: true }),
+      nth: number("From which of them on.", { min: 1, integer: true }),
+      times: number("How many of them.", { min: 1, integer: true }),
+      status: number("The status of the response.", { min: 100, integer: true }),
+      lost: text("What gets lost.", { enum: ["answer", "request"] }),
+    }),
+  ],
+  [
+    "expect/said/[]",
+    object("What was said to the model.", { at: text("STEP or STEP@VISIT."), saw: WORDS, unseen: WORDS }),
+  ],
+  ["expect/files/*", object("What a file holds.", { has: WORDS, lacks: WORDS, json: VALUE })],
+  [
+    "expect/git",
+    object("The repository afterwards.", { clean: VALUE, commits: VALUE, last: VALUE, branch: VALUE }),
+  ],
+  ["expect/github", object("GitHub afterwards.", { issues: VALUE, pulls: VALUE, requests: VALUE })],
+];
 
 function numbers<const K extends string>(
   keys: readonly K[],

@@ -5,7 +5,8 @@ import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
 import type { Entry } from "../../flow/event.ts";
 import type { Moment } from "../../story/story.ts";
 import { momentsOf } from "../watch/follow.ts";
-import { damageOf, flowOf, untilDamage, type Damage } from "./runs.ts";
+import { RunnerError } from "../errors.ts";
+import { damageOf, everyRow, flowOf, untilDamage, type Damage } from "./runs.ts";
 
 /** Where a run stands, and by which flow. */
 export type Folded = {
@@ -31,6 +32,29 @@ export async function foldPartly(journal: Journal, row: RunRow, hear?: Hear): Pr
   const { met, ...folded } = await foldUntil(journal, row, hear);
   if (met !== null && met.seq <= 1) throw met;
   return { ...folded, damage: damageOf(row, met) };
+}
+
+/**
+ * Every recorded run of an agent, newest first, each folded by what `open` gives for it. One that is damaged is folded
+ * as far as it can be read. `since`: epoch milliseconds.
+ */
+export async function* foldEvery(
+  journal: Journal,
+  { agent, since }: { readonly agent: string; readonly since: number },
+  open: (row: RunRow) => Hear,
+): AsyncGenerator<{ readonly row: RunRow; readonly isWhole: boolean }> {
+  const reading = withKnownFlows(journal);
+  for await (const row of everyRow(reading, { agent })) {
+    if (row.createdAt < since) continue;
+    const isWhole = await foldPartly(reading, row, open(row)).then(
+      ({ damage }) => damage === null,
+      (error: unknown) => {
+        if (error instanceof RunnerError && error.code === "JOURNAL_UNAVAILABLE") return false;
+        throw error;
+      },
+    );
+    yield { row, isWhole };
+  }
 }
 
 /** Ends at the first entry that is damaged: `met`. */

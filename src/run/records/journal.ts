@@ -6,6 +6,7 @@ import { RunnerError, type Clock, type Journal } from "../../engine/ports.ts";
 import { fileInside } from "../../journal/sqlite/inside.ts";
 import { openSqliteJournal } from "../../journal/sqlite/sqlite.ts";
 import { ownerNamed } from "../../journal/sqlite/whereabouts.ts";
+import { isServerAddress } from "../world/project.ts";
 import {
   bindDatabase,
   rememberState,
@@ -16,17 +17,19 @@ import {
 import type { ForeignRun, TrustJournal } from "../trust/foreign-state.ts";
 
 /**
- * Makes the state folder where there is none, and records it as the user's own. STATE_FOREIGN where it came from
+ * `place`: a state folder, or the address of a server. Makes the state folder where there is none, and records it as the user's own. STATE_FOREIGN where it came from
  * elsewhere and is not accepted.
  */
 export async function openJournal(
-  stateDir: string,
+  place: string,
   clock: Pick<Clock, "now">,
   access: TrustJournal = {},
   about?: () => Promise<ForeignRun | null>,
   before?: () => Promise<void>,
 ): Promise<Journal> {
   const env = access.env ?? process.env;
+  if (isServerAddress(place)) return await (await import("./postgres-journal.ts")).openJournalAt(place, env);
+  const stateDir = place;
   const standing = stateStanding(stateDir, env);
   const { kind } = standing;
   if (kind === "foreign") {
@@ -46,10 +49,12 @@ export async function openJournal(
 
 /** Opens the journal only if there is one: listing runs must not leave traces. A foreign one can only be looked at. */
 export async function openExistingJournal(
-  stateDir: string,
+  place: string,
   clock: Pick<Clock, "now">,
   { env = process.env }: Pick<TrustJournal, "env"> = {},
 ): Promise<Journal | null> {
+  if (isServerAddress(place)) return await openJournal(place, clock, { env });
+  const stateDir = place;
   if (statSync(stateDir, { throwIfNoEntry: false })?.isDirectory() === false)
     throw new RunnerError(
       "JOURNAL_UNAVAILABLE",
@@ -85,12 +90,14 @@ async function openToRead(
  * `before` looks at it after a yes and throws where the command cannot go on, so that the yes has no effect.
  */
 export async function openOwnJournal(
-  stateDir: string,
+  place: string,
   clock: Pick<Clock, "now">,
   access: TrustJournal,
   ref: string | null,
   before?: (journal: Journal) => Promise<void>,
 ): Promise<Journal | null> {
+  if (isServerAddress(place)) return await openJournal(place, clock, access);
+  const stateDir = place;
   if (stateStanding(stateDir, access.env ?? process.env).kind !== "foreign")
     return await openExistingJournal(stateDir, clock, access);
   const looked = async <T>(look: (journal: Journal) => Promise<T>): Promise<T | null> => {

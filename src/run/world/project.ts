@@ -10,11 +10,23 @@ export type Project = {
   readonly root: string;
   readonly agentsDir: string;
   readonly stateDir: string;
+  /** The address of the server that records runs; absent: they are recorded in the state folder. */
+  readonly recordedAt?: string;
 };
+
+export function isServerAddress(text: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(text);
+}
+
+/** What to open a journal by. */
+export function recordPlace({ stateDir, recordedAt }: Pick<Project, "stateDir" | "recordedAt">): string {
+  return recordedAt ?? stateDir;
+}
 
 /**
  * The nearest folder at or above `cwd` that holds `.agent` or `.lockstep`; `cwd` itself when there is none. FOLDER_UNSAFE
- * when it is another user's.
+ * when it is another user's. `state`: where runs are recorded, a folder or the address of a server; LOCKSTEP_STATE where
+ * it is not given.
  */
 export function findProject(cwd: string, stateDir?: string, env: NodeJS.ProcessEnv = process.env): Project {
   const start = resolve(cwd);
@@ -31,11 +43,12 @@ export function findProject(cwd: string, stateDir?: string, env: NodeJS.ProcessE
     }
     if (folder === dirname(folder)) break;
   }
-  return {
-    root,
-    agentsDir: join(root, ".agent"),
-    stateDir: stateDir === undefined ? join(root, ".lockstep") : resolve(cwd, stateDir),
-  };
+  const agentsDir = join(root, ".agent");
+  const named = stateDir ?? (env.LOCKSTEP_STATE || undefined);
+  const local = join(root, ".lockstep");
+  if (named !== undefined && isServerAddress(named))
+    return { root, agentsDir, stateDir: local, recordedAt: named };
+  return { root, agentsDir, stateDir: named === undefined ? local : resolve(cwd, named) };
 }
 
 /** The names of all agents, sorted: folders with an agent file or with stages. */

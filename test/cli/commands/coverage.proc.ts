@@ -140,6 +140,41 @@ test("generated tests pass, are the same when written again, and leave tests alo
   assert.ok(existsSync(join(world.root, GENERATED)));
 });
 
+test("a prompt that lacks a value on one way is reported with its script; what is not found is not called unreachable", async () => {
+  using world = fixer();
+  const change = (file: string, [from, to]: readonly [RegExp, string]) => {
+    const before = readFileSync(join(world.root, ".agent/fixer", file), "utf8");
+    assert.match(before, from);
+    world.write(`.agent/fixer/${file}`, before.replace(from, to));
+  };
+  change("schemas/issue.schema.json", [/"stepId", "summary", "next_action"/, '"stepId", "next_action"']);
+  change("prompts/steps/closure/issue/f_default.md", [
+    /$/,
+    "\nDone so far: {uv-continuation_issue_summary}\n",
+  ]);
+  const text = await world.lockstep(["test", "fixer", "--generate"]);
+  assert.equal(text.code, 7, text.stderr);
+  const reports = text.stdout.split("✗ ").slice(1);
+  assert.equal(reports.length, 1, "one report for one reason");
+  assert.match(
+    reports[0]!,
+    /f_default\.md of step "closure\.issue" reads \{uv-continuation_issue_summary\}[^]*initial\.issue next\n *- continuation\.issue handoff\s*$/,
+  );
+  assert.doesNotMatch(text.stderr, /unreachable|not found/);
+
+  type Gaps = { agents: { gaps: { id: string; word: string; why: string }[] }[] };
+  change("schemas/issue.schema.json", [
+    /"summary": \{ "type": "string" \}/,
+    '"summary": { "type": "integer", "minimum": 1, "not": { "maximum": 50 } }',
+  ]);
+  change("schemas/issue.schema.json", [/"stepId", "next_action"/, '"stepId", "summary", "next_action"']);
+  const made = await world.lockstep(["test", "fixer", "--generate", "--json"]);
+  const { gaps } = (JSON.parse(made.stdout) as Gaps).agents[0]!;
+  const step = gaps.find(({ id }) => id === "closure.issue");
+  assert.equal(step?.word, "not found");
+  assert.match(step.why, /not proved: an answer of step "continuation\.issue" may exist/);
+});
+
 test("recorded runs, and both side by side", async () => {
   using world = fixer();
   world.write(".agent/fixer/tests/first.yaml", FIRST);

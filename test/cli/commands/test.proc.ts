@@ -60,7 +60,7 @@ test("what init writes passes without a key, and each end has its exit code", as
   assert.equal(all.code, 7);
   assert.match(
     all.stdout,
-    /✗ hello › goes wrong {2}\.agent\/hello\/tests\/more\.yaml:3\n {2}path +expected .*more\.yaml:6\n +got .*\n {2}look +lockstep why \.lockstep\/tests\/hello\/goes-wrong-\w+\.json closure\.note@1\n/,
+    /✗ hello › goes wrong {2}\.agent\/hello\/tests\/more\.yaml:3\n {2}path +expected .*more\.yaml:6\n +got +closure\.note closing -> end\n +after +continuation\.note handoff -> closure\.note \(item 2\)\n {2}look +lockstep why \.lockstep\/tests\/hello\/goes-wrong-\w+\.json closure\.note@1\n/,
   );
   assert.match(
     all.stdout,
@@ -163,31 +163,57 @@ test("only: true holds here and is refused in CI; no tests and wrong test files 
   assert.ok(documentOf(none));
 });
 
-test("--watch runs again when a prompt or a test changes, and prints nothing while the results are the same", async () => {
+test("--watch runs again when a test, a prompt, a schema or a fixture changes, and prints only results that differ", async () => {
   using world = await tested();
-  const prompt = join(world.root, ".agent/hello/prompts/steps/initial/note/f_default.md");
-  const file = join(world.root, ".agent/hello/tests/more.yaml");
+  const place = (path: string) => join(world.root, ".agent/hello", path);
+  const prompt = place("prompts/steps/initial/note/f_default.md");
+  const file = place("tests/more.yaml");
   const text = (saw: string) =>
-    `params: { topic: tides }\ntests:\n  - name: sees\n    script: [{ step: initial.note, saw: [${saw}], label: next }]\n    until: continuation.note\n`;
+    `params: { topic: tides }
+tests:
+  - name: sees
+    tools: { Read: "file:fixtures/read.txt" }
+    script:
+      - { step: initial.note, saw: [${saw}], calls: [{ name: Read, input: { file_path: a } }] }
+      - { step: initial.note, saw: [from a file], label: next }
+    until: continuation.note
+`;
+  world.write(".agent/hello/tests/fixtures/read.txt", "from a file");
   writeFileSync(file, text("a new word"));
+  const [good, bad] = ["1 test, all passed", "1 test, 1 failed"];
+  const schema = readFileSync(place("schemas/note.schema.json"), "utf8");
+  const changes: readonly (readonly [after: string, change: () => void])[] = [
+    [
+      bad,
+      () => {
+        writeFileSync(file, `${text("a new word")}# the same tests\n`);
+        writeFileSync(prompt, `${readFileSync(prompt, "utf8")}\na new word\n`);
+      },
+    ],
+    [good, () => world.write(".agent/hello/tests/fixtures/read.txt", "another text")],
+    [bad, () => world.write(".agent/hello/tests/fixtures/read.txt", "from a file")],
+    [
+      good,
+      () => writeFileSync(place("schemas/note.schema.json"), schema.replaceAll("next_action", "action")),
+    ],
+    ["SR-VALID-002", () => writeFileSync(place("schemas/note.schema.json"), schema)],
+    [good, () => writeFileSync(file, text("an old word"))],
+    [bad, () => undefined],
+  ];
   let stage = 0;
   const { code, stdout } = await world.lockstep(["test", "hello", "-t", "sees", "--watch"], {
     watch: (output, child) => {
-      if (stage === 0 && output.includes("1 test, 1 failed")) {
-        stage = 1;
-        writeFileSync(file, `${text("a new word")}# the same tests\n`);
-        writeFileSync(prompt, `${readFileSync(prompt, "utf8")}\na new word\n`);
-      } else if (stage === 1 && output.includes("1 test, all passed")) {
-        stage = 2;
-        writeFileSync(file, text("an old word"));
-      } else if (stage === 2 && output.split("1 test, 1 failed").length === 3) {
-        stage = 3;
-        child.kill("SIGINT");
-      }
+      const printed = output.match(/1 test, all passed|1 test, 1 failed|SR-VALID-002/g) ?? [];
+      const results = printed.filter((one, at) => one !== printed[at - 1]);
+      const [result, change] = changes[stage] ?? [];
+      if (results.length <= stage || results[stage] !== result) return;
+      stage += 1;
+      change?.();
+      if (stage === changes.length) child.kill("SIGINT");
     },
   });
-  assert.deepEqual([code, stage], [0, 3], stdout);
-  assert.equal(stdout.match(/^1 test, /gm)?.length, 3, stdout);
+  assert.deepEqual([code, stage], [0, changes.length], stdout);
+  assert.equal(stdout.match(/^1 test, /gm)?.length, 6, stdout);
 });
 
 test("Ctrl-C ends with 130 and a document of what was run", async () => {

@@ -1,0 +1,114 @@
+/** Statements on a pool of connections to PostgreSQL, sent again while the server is away. */
+import { closed } from "../errors.ts";
+import type { PostgresAddress } from "./address.ts";
+import { isAway, isContended, postgresUnavailable } from "./postgres-errors.ts";
+
+export type StatementValues = readonly unknown[];
+export type Rows = readonly { readonly [column: string]: unknown }[];
+
+export type Postgres = {
+  readonly name: string;
+  readonly schema: string;
+  /**
+   * The rows of one statement, committed when it resolves. A statement whose answer was lost is sent again, so each one
+   * must give the same when it is repeated.
+   */
+  readonly send: (statement: Statement, values?: StatementValues) => Promise<Rows>;
+  /** Several statements in one transaction; sent again as a whole. */
+  readonly together: <T>(work: (send: Postgres["send"]) => Promise<T>) => Promise<T>;
+  /** From now on a server that is away is waited for no longer than this. */
+  readonly hurry: (patienceMs: number) => void;
+  readonly close: () => Promise<void>;
+  readonly isOpen: () => boolean;
+};
+
+/** `name`: the server prepares it once for each connection. */
+export type Statement = { readonly name: string; readonly text: string };
+
+/** What we use of the package `pg`. */
+type Pool = {
+  readonly query: (query: object) => Promise<{ readonly rows: Rows }>;
+  readonly connect: () => Promise<Pool & { readonly release: (broken?: Error) => void }>;
+  readonly on: (event: "error", listener: (error: Error) => void) => void;
+  readonly end: () => Promise<void>;
+};
+export type PostgresPackage = { readonly Pool: new (options: object) => Pool };
+
+export type PostgresOptions = {
+  readonly address: PostgresAddress;
+  readonly pg: PostgresPackage;
+  /** How long a statement is repeated while the server cannot be reached. */
+  readonly patienceMs: number;
+};
+
+const CONNECTIONS = 3;
+
+export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Postgres {
+  const { name, schema, isPooled } = address;
+  const pool = new pg.Pool({
+    connectionString: address.connection,
+    max: CONNECTIONS,
+    keepAlive: true,
+    allowExitOnIdle: true,
+    connectionTimeoutMillis: 3000,
+    query_timeout: 30_000,
+    application_name: "lockstep",
+  });
+  // A connection that breaks while nobody uses it: the next statement opens another one.
+  pool.on("error", () => undefined);
+  let isOpen = true;
+  let patience = patienceMs;
+
+  const on =
+    (connection: Pick<Pool, "query">): Postgres["send"] =>
+    async ({ name: statement, text }, values = []) => {
+      const named = isPooled ? {} : { name: `lockstep-${schema}-${statement}` };
+      return (await connection.query({ ...named, text, values })).rows;
+    };
+
+  const repeated = async <T>(work: () => Promise<T>): Promise<T> => {
+    const began = performance.now();
+    for (let tries = 1; ; tries += 1) {
+      if (!isOpen) throw closed(name);
+      try {
+        return await work();
+      } catch (cause) {
+        const isOver = performance.now() - began > patience;
+        if (isOver || !(isAway(cause) || isContended(cause))) throw postgresUnavailable(name, cause);
+        const wait = Math.min(2000, 25 * 2 ** Math.min(tries, 10)) * (0.5 + Math.random() / 2);
+        await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    }
+  };
+
+  const inTransaction = async <T>(work: (send: Postgres["send"]) => Promise<T>): Promise<T> => {
+    const connection = await pool.connect();
+    let broken: Error | undefined;
+    try {
+      await connection.query({ text: "BEGIN" });
+      const result = await work(on(connection));
+      await connection.query({ text: "COMMIT" });
+      return result;
+    } catch (error) {
+      // Also when our own code refuses: the connection is dropped, and the server rolls back.
+      broken = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    } finally {
+      connection.release(broken);
+    }
+  };
+
+  return {
+    name,
+    schema,
+    send: (statement, values) => repeated(() => on(pool)(statement, values)),
+    together: (work) => repeated(() => inTransaction(work)),
+    isOpen: () => isOpen,
+    hurry: (most) => (patience = Math.min(patience, most)),
+    async close() {
+      if (!isOpen) return;
+      isOpen = false;
+      await pool.end();
+    },
+  };
+}

@@ -1,0 +1,188 @@
+/** What is read of a journal on PostgreSQL: entries, flows, lists of runs, and what is new. */
+import type { Journal, RunRow } from "../../engine/ports.ts";
+import type { Entry } from "../../flow/event.ts";
+import type { Flow } from "../../flow/flow.ts";
+import { entryFault } from "../../flow/recorded.ts";
+import { entryDamaged, entryMissing, runUnknown, unavailable } from "../errors.ts";
+import type { Postgres, Rows, Statement } from "./connection.ts";
+import { ALIVE } from "./writes.ts";
+
+export type PostgresReading = Pick<
+  Journal,
+  "read" | "flow" | "list" | "rows" | "count" | "since" | "size" | "version"
+>;
+
+export function createPostgresReading(postgres: Postgres): PostgresReading {
+  const { name, schema } = postgres;
+  const sql = statementsOf(schema);
+  /** A digest stands for one flow for ever, and what is derived from a flow is kept by its identity. */
+  const flows = new Map<string, Flow>();
+
+  const toEntry = (run: string, seq: number, body: string): Entry => {
+    let entry: unknown;
+    try {
+      entry = JSON.parse(body);
+    } catch (cause) {
+      throw entryDamaged(name, run, seq, "is not JSON", cause);
+    }
+    const fault = entryFault(entry);
+    if (fault !== null) throw entryDamaged(name, run, seq, fault);
+    return entry as Entry;
+  };
+
+  const toRow = (row: Rows[number]): RunRow => {
+    const id = row.id as string;
+    const about = {
+      id,
+      agent: row.agent as string,
+      digest: row.digest as string,
+      createdAt: row.created_at as number,
+      events: (row.seq as number | null) ?? 0,
+      owned: row.owned as boolean,
+    };
+    try {
+      return { ...about, last: row.body === null ? null : toEntry(id, about.events, row.body as string) };
+    } catch (cause) {
+      // A run that is damaged must not hide the others.
+      return { ...about, last: null, damaged: unavailable(name, cause).message };
+    }
+  };
+
+  const keyOf = async (run: string): Promise<unknown> => {
+    const [row] = await postgres.send(sql.key, [run]);
+    if (row === undefined) throw runUnknown(run);
+    return row.key;
+  };
+
+  return {
+    async read(run, afterSeq = 0, limit = Infinity) {
+      const key = await keyOf(run);
+      const rows = await postgres.send(sql.read, [key, afterSeq, most(limit)]);
+      return rows.map(({ seq, body }, place) => {
+        const due = afterSeq + place + 1;
+        if (seq !== due) throw entryMissing(name, run, due);
+        return toEntry(run, due, body as string);
+      });
+    },
+
+    async flow(digest) {
+      const known = flows.get(digest);
+      if (known !== undefined && postgres.isOpen()) return known;
+      const [row] = await postgres.send(sql.flow, [digest]);
+      if (row === undefined) return null;
+      const flow = JSON.parse(row.json as string) as Flow;
+      flows.set(digest, flow);
+      return flow;
+    },
+
+    async list({ prefix = "", agent = null, before, owned, limit = Infinity } = {}) {
+      const newest = before === undefined ? null : await keyOf(before);
+      const rows = await postgres.send(sql.list, [
+        prefix,
+        `${prefix}\u{10ffff}`,
+        agent,
+        newest,
+        owned ?? false,
+        most(limit),
+      ]);
+      return rows.map(toRow);
+    },
+
+    async rows(runs) {
+      return (await postgres.send(sql.rows, [runs])).map(toRow);
+    },
+
+    async count() {
+      const [row] = await postgres.send(sql.count);
+      return Number(row!.count);
+    },
+
+    /**
+     * Transactions do not end in the order of their numbers: only what is below every one that is still under way is
+     * given, since anything above may yet be joined by an entry that sorts before it.
+     */
+    async since(cursor, limit = Infinity) {
+      const [bounds] = await postgres.send(sql.bounds);
+      const now = bounds!.oldest as string;
+      if (cursor === undefined) return { cursor: `${now}.0.0`, entries: [], lost: false };
+      const [tx = "0", run = "0", seq = "0"] = cursor.split(".");
+      // A server that was restored from a copy begins at an earlier number.
+      if (BigInt(tx) > BigInt(bounds!.next as string))
+        return { cursor: `${now}.0.0`, entries: [], lost: true };
+      const rows = await postgres.send(sql.since, [tx || "0", run, seq, now, most(limit)]);
+      const last = rows.at(-1);
+      const entries = rows.map((row) => ({
+        run: row.id as string,
+        seq: row.seq as number,
+        entry: toEntry(row.id as string, row.seq as number, row.body as string),
+      }));
+      return {
+        cursor: last === undefined ? cursor : `${String(last.tx)}.${String(last.run)}.${String(last.seq)}`,
+        entries,
+        lost: false,
+      };
+    },
+
+    async size(run) {
+      const [row] = await postgres.send(sql.size, [await keyOf(run)]);
+      return Number(row!.bytes);
+    },
+
+    /** Whatever is committed changes the snapshot; so does what others write in the same server. */
+    async version() {
+      const [row] = await postgres.send(sql.version);
+      return row!.version as number;
+    },
+  };
+}
+
+/** LIMIT NULL gives everything. */
+function most(limit: number): number | null {
+  return Number.isFinite(limit) ? limit : null;
+}
+
+function statementsOf(schema: string) {
+  const statement = (name: string, text: string): Statement => ({ name, text });
+  const row = `r.key, r.id, r.agent, r.digest, r.created_at, e.seq, e.body,
+    EXISTS (SELECT 1 FROM ${schema}.owner o WHERE o.id = r.owner AND ${ALIVE}) AS owned`;
+  const newest = `LEFT JOIN LATERAL (
+    SELECT seq, body FROM ${schema}.event WHERE run = r.key ORDER BY seq DESC LIMIT 1) e ON true`;
+  return {
+    key: statement("key", `SELECT key FROM ${schema}.run WHERE id = $1`),
+    read: statement(
+      "read",
+      `SELECT seq, body FROM ${schema}.event WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+    ),
+    flow: statement("flow", `SELECT json FROM ${schema}.flow WHERE digest = $1`),
+    list: statement(
+      "list",
+      `SELECT ${row} FROM (
+        SELECT * FROM ${schema}.run r
+        WHERE ($1 = '' OR (r.id >= $1 AND r.id < $2)) AND ($3::text IS NULL OR r.agent = $3)
+          AND ($4::bigint IS NULL OR r.key < $4)
+          AND (NOT $5::bool OR EXISTS (SELECT 1 FROM ${schema}.owner o WHERE o.id = r.owner AND ${ALIVE}))
+        ORDER BY r.key DESC LIMIT $6) r ${newest} ORDER BY r.key DESC`,
+    ),
+    rows: statement(
+      "rows",
+      `SELECT ${row} FROM unnest($1::text[]) WITH ORDINALITY AS n(id, place)
+        JOIN ${schema}.run r ON r.id = n.id ${newest} ORDER BY n.place`,
+    ),
+    count: statement("count", `SELECT count(*) FROM ${schema}.run`),
+    bounds: statement(
+      "bounds",
+      "SELECT pg_snapshot_xmin(s)::text AS oldest, pg_snapshot_xmax(s)::text AS next FROM pg_current_snapshot() s",
+    ),
+    since: statement(
+      "since",
+      `SELECT e.tx, e.run, r.id, e.seq, e.body FROM ${schema}.event e JOIN ${schema}.run r ON r.key = e.run
+        WHERE e.tx >= $1::bigint AND (e.tx, e.run, e.seq) > ($1::bigint, $2::bigint, $3::int) AND e.tx < $4::bigint
+        ORDER BY e.tx, e.run, e.seq LIMIT $5`,
+    ),
+    size: statement(
+      "size",
+      `SELECT coalesce(sum(octet_length(body)), 0) AS bytes FROM ${schema}.event WHERE run = $1`,
+    ),
+    version: statement("snapshot", "SELECT hashtext(pg_current_snapshot()::text) AS version"),
+  };
+}

@@ -1,0 +1,74 @@
+/** The tables of a journal on PostgreSQL. They are made and changed by one command, never by what reads or drives runs. */
+import type { Postgres } from "./connection.ts";
+import { tablesDiffer } from "./postgres-errors.ts";
+
+export const TABLES_VERSION = 1;
+
+/**
+ * A body is text: jsonb refuses \u0000 and half surrogates. `tx` is the transaction that wrote an entry: what was written
+ * since a moment can be found by it, and its index costs next to nothing because it only grows.
+ */
+const tables = (schema: string): string => `
+  CREATE SCHEMA IF NOT EXISTS ${schema};
+  CREATE TABLE IF NOT EXISTS ${schema}.meta (version int NOT NULL);
+  CREATE TABLE IF NOT EXISTS ${schema}.flow (digest text PRIMARY KEY, json text NOT NULL);
+  CREATE TABLE IF NOT EXISTS ${schema}.owner (
+    id text PRIMARY KEY, host text NOT NULL, pid int NOT NULL, since timestamptz NOT NULL,
+    beat timestamptz NOT NULL, lease interval NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS ${schema}.run (
+    key bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE, agent text NOT NULL, digest text NOT NULL, created_at double precision NOT NULL,
+    epoch int NOT NULL, owner text
+  ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+  CREATE INDEX IF NOT EXISTS run_owner ON ${schema}.run (owner) WHERE owner IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS run_agent ON ${schema}.run (agent, key);
+  CREATE TABLE IF NOT EXISTS ${schema}.run_flow (
+    run bigint NOT NULL, digest text NOT NULL REFERENCES ${schema}.flow, PRIMARY KEY (run, digest)
+  );
+  CREATE INDEX IF NOT EXISTS run_flow_digest ON ${schema}.run_flow (digest);
+  CREATE TABLE IF NOT EXISTS ${schema}.event (
+    run bigint NOT NULL, seq int NOT NULL, tx bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    body text NOT NULL, PRIMARY KEY (run, seq)
+  );
+  CREATE INDEX IF NOT EXISTS event_tx ON ${schema}.event USING brin (tx) WITH (pages_per_range = 16);
+`;
+
+/** Makes what is missing; harmless when repeated, also by two at once. */
+export async function makeTables(postgres: Postgres): Promise<void> {
+  const { schema } = postgres;
+  const found = await versionOf(postgres);
+  if (found !== null && found > TABLES_VERSION) throw tablesDiffer(postgres.name, found, TABLES_VERSION);
+  await postgres.together(async (send) => {
+    // Two that make the same table at once would refuse each other.
+    await send({ name: "init-lock", text: "SELECT pg_advisory_xact_lock(hashtext($1))" }, [
+      `lockstep ${schema}`,
+    ]);
+    for (const text of tables(schema)
+      .split(";")
+      .filter((part) => part.trim() !== ""))
+      await send({ name: `init-${hashOf(text)}`, text });
+    await send({ name: "init-clear", text: `DELETE FROM ${schema}.meta` });
+    await send({ name: "init-version", text: `INSERT INTO ${schema}.meta VALUES ($1)` }, [TABLES_VERSION]);
+  });
+}
+
+/** JOURNAL_UNAVAILABLE where this program and the tables do not fit each other. */
+export async function requireTables(postgres: Postgres): Promise<void> {
+  const found = await versionOf(postgres);
+  if (found !== TABLES_VERSION) throw tablesDiffer(postgres.name, found, TABLES_VERSION);
+}
+
+async function versionOf(postgres: Postgres): Promise<number | null> {
+  const table = `${postgres.schema}.meta`;
+  const there = await postgres.send({ name: "has-meta", text: "SELECT to_regclass($1) AS meta" }, [table]);
+  if (there[0]?.meta === null) return null;
+  const rows = await postgres.send({ name: "version", text: `SELECT version FROM ${table}` });
+  return (rows[0]?.version as number | undefined) ?? null;
+}
+
+function hashOf(text: string): string {
+  let hash = 0;
+  for (const character of text) hash = (hash * 31 + character.codePointAt(0)!) | 0;
+  return (hash >>> 0).toString(36);
+}

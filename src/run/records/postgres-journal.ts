@@ -1,0 +1,58 @@
+/** The journal of a project whose runs are recorded on PostgreSQL. */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import type { Journal } from "../../engine/ports.ts";
+import { manual } from "../../flow/manual.ts";
+import { readPostgresAddress } from "../../journal/postgres/address.ts";
+import type { PostgresPackage } from "../../journal/postgres/connection.ts";
+
+/** How long a run waits for a server that is away: an answer that was paid for is not given up lightly. */
+const PATIENCE_MS = 120_000;
+/** Others may claim the runs of a process that has not shown a sign of life for so long. */
+const LEASE_MS = 30_000;
+
+export async function openJournalAt(address: string, env: NodeJS.ProcessEnv): Promise<Journal> {
+  const { openPostgresJournal } = await import("../../journal/postgres/postgres.ts");
+  return await openPostgresJournal({
+    address: readPostgresAddress(address),
+    pg: await loadPg(env),
+    patienceMs: PATIENCE_MS,
+    leaseMs: LEASE_MS,
+    ownerId: randomUUID(),
+    host: hostname(),
+    pid: process.pid,
+  });
+}
+
+/** Makes the tables, or brings them up to date. A person waits: a server that is away is named soon. */
+export async function makeFleetTables(
+  address: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly name: string }> {
+  const { openPostgres } = await import("../../journal/postgres/connection.ts");
+  const { makeTables } = await import("../../journal/postgres/tables.ts");
+  const postgres = openPostgres({
+    address: readPostgresAddress(address),
+    pg: await loadPg(env),
+    patienceMs: 3000,
+  });
+  try {
+    await makeTables(postgres);
+    return { name: postgres.name };
+  } finally {
+    await postgres.close();
+  }
+}
+
+async function loadPg(env: NodeJS.ProcessEnv): Promise<PostgresPackage> {
+  const { loadPeer } = await import("../../backends/peer.ts");
+  const peer = {
+    name: "pg",
+    version: "8",
+    whose: "A journal on PostgreSQL",
+    page: manual("fleet"),
+    code: "JOURNAL_UNAVAILABLE",
+  };
+  const found = (await loadPeer(peer, env)) as { readonly default?: PostgresPackage } & PostgresPackage;
+  return found.default ?? found;
+}

@@ -1,0 +1,129 @@
+/** Runs that are recorded on a PostgreSQL server, by the command as a user types it. */
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { pgPackage, serversHere, startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { needs } from "../needs.ts";
+import { until } from "../until.ts";
+import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
+
+const packages = process.env.LOCKSTEP_PACKAGES ?? "";
+const [programs] = serversHere().values();
+const missing =
+  pgPackage() === null ? "pg@8 (runs on PostgreSQL)" : "PostgreSQL 15 or newer (runs on PostgreSQL)";
+const { skip } = needs(pgPackage() !== null && programs !== undefined, missing);
+
+describe("runs on PostgreSQL", { skip }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startServer(programs!);
+  });
+  after(() => server.remove());
+
+  const env = { LOCKSTEP_PACKAGES: packages };
+  const project = (): World => {
+    const world = createWorld();
+    writeAgent(world, "notes");
+    world.write("script.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    return world;
+  };
+  const run = ["run", "notes", "--topic", "tides", "--script", "script.json", "--json"];
+
+  test("are driven, listed, explained, replayed, exported, imported and removed as those of a folder", async () => {
+    using world = project();
+    const at = ["--state", `${server.url}?schema=verbs`];
+    const early = await world.lockstep([...run, ...at], { env });
+    assert.equal(early.code, 3);
+    assert.match(String(onlyDocument(early).reason), /no tables.*lockstep fleet init/);
+    for (const _ of [1, 2]) {
+      const made = await world.lockstep(["fleet", "init", ...at], { env });
+      assert.deepEqual([made.code, made.stderr], [0, ""]);
+    }
+    const ran = onlyDocument(await world.lockstep([...run, ...at], { env }));
+    assert.equal(ran.outcome, "completed", String(ran.reason));
+    const id = String(ran.run);
+    assert.ok(!existsSync(join(world.root, ".lockstep/runs.db")), "nothing is recorded in the folder");
+    const onDisk = onlyDocument(await world.lockstep(run, { env }));
+    const asked = async (args: readonly string[]) =>
+      onlyDocument(await world.lockstep([...args, "--json", ...at], { env }));
+    assert.deepEqual(
+      ((await asked(["runs"])).runs as readonly { run: string }[]).map((row) => row.run),
+      [id],
+    );
+    const shown = await asked(["show", id]);
+    assert.deepEqual([shown.path, shown.handoff], [onDisk.path, onDisk.handoff]);
+    assert.equal((await asked(["why", id])).step, "closure.note");
+    assert.equal((await world.lockstep(["replay", "--all", ...at], { env })).code, 0);
+    const exported = await world.lockstep(["export", id, ...at], { env });
+    world.write("exported.json", exported.stdout);
+    assert.equal(
+      (await world.lockstep(["import", "exported.json", "--as", "again", ...at], { env })).code,
+      0,
+    );
+    assert.equal((await world.lockstep(["diff", id, "again", ...at], { env })).code, 0);
+    assert.equal((await world.lockstep(["runs", "--prune", "again", "--yes", ...at], { env })).code, 0);
+    assert.equal((await world.lockstep(["show", "again", ...at], { env })).code, 2);
+  });
+
+  test("killed in the middle, a run goes on in another process, and nothing committed is asked again", async () => {
+    using world = project();
+    const state = `${server.url}?schema=killed`;
+    const around = { ...env, LOCKSTEP_STATE: state };
+    assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
+    // It waits for a while after the first step, and is killed then.
+    const limited = { step: "continuation.note", error: { kind: "rate-limit", retryAfterMs: 50_000 } };
+    world.write("slow.json", script(replies.initial(), limited));
+    world.write("rest.json", script(replies.continuation(), replies.closure()));
+    const child = world.begin(["run", "notes", "--topic", "tides", "--script", "slow.json", "--json"], {
+      ...world.env,
+      ...around,
+    });
+    const rows = async () =>
+      onlyDocument(await world.lockstep(["runs", "--json"], { env: around })).runs as readonly {
+        run: string;
+        events: number;
+      }[];
+    let found: Awaited<ReturnType<typeof rows>> = [];
+    await until(
+      async () => (found = await rows()).some(({ events }) => events >= 3),
+      "the first step is recorded",
+    );
+    const id = found[0]!.run;
+    child.kill("SIGKILL");
+    const resumed = ["resume", id, "--script", "rest.json", "--json"];
+    const refused = onlyDocument(await world.lockstep(resumed, { env: around }));
+    assert.equal(refused.code, "RUN_OWNED_ELSEWHERE", `its lease is not over: ${String(refused.reason)}`);
+    assert.match(String(refused.reason), /on the host .*--take-over/);
+    const ended = onlyDocument(await world.lockstep([...resumed, "--take-over"], { env: around }));
+    assert.equal(ended.outcome, "completed", String(ended.reason));
+    const path = ended.path as readonly { step: string; visit: number }[];
+    assert.deepEqual(
+      path.map(({ step, visit }) => `${step}@${visit}`),
+      ["initial.note@1", "continuation.note@1", "closure.note@1"],
+    );
+  });
+
+  test("what is wrong with the address is a sentence", async () => {
+    using world = project();
+    const cases: readonly [state: string, args: readonly string[], code: number, says: RegExp][] = [
+      ["postgres://u:secret@127.0.0.1/x", ["runs"], 2, /must not hold a password/],
+      [`${server.url}?schema=A-B`, ["runs"], 3, /schema is not a valid name/],
+      [`${server.url}?pooler=session`, ["runs"], 3, /pooler is not "transaction"/],
+      ["postgres://127.0.0.1", ["runs"], 3, /names no database/],
+      [server.url.replace(/postgres$/, "absent"), ["fleet", "init"], 3, /absent does not exist/],
+      ["folder", ["fleet", "init"], 2, /needs the address of a server/],
+    ];
+    for (const [state, args, code, says] of cases) {
+      const ran = await world.lockstep([...args, "--state", state], { env });
+      assert.equal(ran.code, code, `${state}: ${ran.stderr}`);
+      assert.match(ran.stderr, says);
+      assert.doesNotMatch(ran.stderr, /secret/);
+    }
+    const without = await world.lockstep(["runs", "--state", server.url], {
+      env: { LOCKSTEP_PACKAGES: world.root },
+    });
+    assert.equal(without.code, 3);
+    assert.match(without.stderr, /needs pg, which is not installed.*npm install pg@8/s);
+  });
+});

@@ -1,0 +1,315 @@
+/** Test files: what is read of them, and every finding about them with its place. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { NOTHING_AROUND } from "../../src/flow/flow-test.ts";
+import type { Flow } from "../../src/flow/flow.ts";
+import type { Json, JsonObject } from "../../src/flow/json.ts";
+import { readTests, testPaths, testsIn } from "../../src/load/tests.ts";
+import { sketchCheck, sketchFlow } from "../../src/testing/flows.ts";
+import { filesOf, type Tree } from "./world.ts";
+
+const FOLDER = ".agent/sketch/tests";
+const FILE = `${FOLDER}/a.json`;
+
+const FLOW: Flow = sketchFlow(
+  {
+    begin: { edges: { next: "close" } },
+    close: { edges: { closing: null } },
+    free: { edges: {}, free: true },
+  },
+  {
+    checks: { green: sketchCheck("green", "make test") },
+    parameters: [
+      { name: "issue", type: "number", required: false, default: null },
+    ] as unknown as Flow["parameters"],
+  },
+);
+
+const BESIDE: Tree = {
+  [`${FOLDER}/fixtures/out.txt`]: "7 failed",
+  [`${FOLDER}/fixtures/script.yaml`]: "replies:\n  - begin next\n  - { step: close, label: clsing }\n",
+  [`${FOLDER}/fixtures/prose.txt`]: "no script",
+  [`${FOLDER}/fixtures/shop/cart.js`]: "",
+};
+
+const read = (written: Json, more: Tree = {}) =>
+  readTests(FLOW, filesOf({ ...BESIDE, [FILE]: JSON.stringify(written), ...more }));
+
+const one = (written: JsonObject) => ({ tests: [{ name: "t", ...written }] });
+const reply = (written: Json) => one({ script: [written] });
+
+test("test files are those of the folder with a known ending, in the order of their names", () => {
+  const names = ["b.yml", "a.yaml", "c.json", "settings.yaml", "settings.json", ".hidden.yaml", "notes.md"];
+  const files = filesOf(Object.fromEntries(names.map((name) => [`${FOLDER}/${name}`, ""])));
+  assert.deepEqual(testPaths("sketch", files), [`${FOLDER}/a.yaml`, `${FOLDER}/b.yml`, `${FOLDER}/c.json`]);
+  assert.deepEqual(testPaths("sketch", filesOf({})), []);
+});
+
+test("everything that can be written is read, and a test adds to what its file says, or replaces it", () => {
+  const { tests, problems } = read({
+    params: { issue: 1 },
+    input: "of the file",
+    checks: { green: "fail" },
+    tools: { Read: "of the file", Grep: { ok: false, content: "none" } },
+    hooks: { setup: { a: 1 } },
+    sights: [true],
+    answers: ["yes", null, "no"],
+    clock: "2026-01-02T00:00:00Z",
+    order: ["close"],
+    tests: [
+      { name: "plain" },
+      {
+        name: "own",
+        params: { issue: 2 },
+        input: "its own",
+        checks: { green: [{ exit: 2, stdout: "file:fixtures/out.txt" }, "pass"] },
+        tools: { Read: ["file:fixtures/out.txt", { ok: false }] },
+        hooks: { "begin.exit": [1, 2] },
+        sights: [],
+        answers: [],
+        clock: "1970-01-01T00:00:01Z",
+        order: [],
+        until: "close",
+        skip: "because",
+        only: true,
+        generated: true,
+        covers: ["begin"],
+        expect: { outcome: "failed", turns: "<= 3", snapshot: ["path", "result"] },
+        script: [
+          "begin next",
+          {
+            step: "begin",
+            label: "next",
+            with: { a: 1 },
+            times: 3,
+            saw: "x",
+            unseen: ["y"],
+            usage: { in: 5 },
+          },
+          { text: "prose", calls: [{ name: "Read", input: { a: 1 }, id: "c" }, { name: "Grep" }] },
+          { output: null },
+          { error: { kind: "rate-limit", retryAfterMs: 5, status: 429, message: "slow" } },
+          "free anything",
+        ],
+      },
+      {
+        name: "on a copy",
+        github: { issue: 3 },
+        project: "fixtures/shop",
+        git: { commits: 2, dirty: true },
+      },
+    ],
+  });
+  assert.deepEqual(problems, []);
+  const [plain, own, copied] = tests;
+  assert.deepEqual(plain!.params, { issue: 1 });
+  assert.deepEqual([plain!.input, plain!.ground, plain!.script], ["of the file", { kind: "memory" }, []]);
+  assert.deepEqual(plain!.expect, { lines: {}, values: { outcome: "completed", warnings: [] } });
+  assert.deepEqual(plain!.around, {
+    ...NOTHING_AROUND,
+    checks: { green: [{ kind: "fail" }] },
+    tools: { Read: [{ ok: true, content: "of the file" }], Grep: [{ ok: false, content: "none" }] },
+    hooks: { setup: [{ a: 1 }] },
+    sights: [true],
+    answers: ["yes", null, "no"],
+    clock: Date.parse("2026-01-02T00:00:00Z"),
+    order: ["close"],
+  });
+  assert.deepEqual(
+    [own!.params, own!.input, own!.until, own!.skip],
+    [{ issue: 2 }, "its own", "close", "because"],
+  );
+  assert.deepEqual([own!.only, own!.generated, own!.covers], [true, true, ["begin"]]);
+  assert.deepEqual(copied!.around.github, { issue: 3 });
+  assert.deepEqual(copied!.ground, {
+    kind: "project",
+    folder: `${FOLDER}/fixtures/shop`,
+    git: { commits: 2, branch: "main", dirty: true },
+  });
+  assert.deepEqual(own!.around, {
+    checks: { green: [{ kind: "output", exit: 2, stdout: "7 failed", stderr: "" }, { kind: "pass" }] },
+    tools: {
+      Read: [
+        { ok: true, content: "7 failed" },
+        { ok: false, content: "" },
+      ],
+      Grep: [{ ok: false, content: "none" }],
+    },
+    hooks: { setup: [{ a: 1 }], "begin.exit": [1, 2] },
+    sights: [],
+    answers: [],
+    github: null,
+    clock: 1000,
+    order: [],
+  });
+  assert.deepEqual(
+    own!.script.map(({ line: _line, ...rest }) => rest),
+    [
+      { step: "begin", label: "next" },
+      { step: "begin", label: "next", with: { a: 1 }, times: 3, saw: ["x"], unseen: ["y"], usage: { in: 5 } },
+      {
+        text: "prose",
+        calls: [
+          { name: "Read", input: { a: 1 }, id: "c" },
+          { name: "Grep", input: {} },
+        ],
+      },
+      { output: null },
+      { error: { kind: "rate-limit", retryAfterMs: 5, status: 429, message: "slow" } },
+      { step: "free", label: "anything" },
+    ],
+  );
+  assert.deepEqual(own!.expect.values, { outcome: "failed", turns: "<= 3", snapshot: ["path", "result"] });
+});
+
+test("each case is a test of its own, in which a value that stands alone keeps its type", () => {
+  const { tests, problems } = read(
+    one({
+      name: "risk ${case.risk}",
+      params: { issue: "${case.issue}" },
+      script: [
+        { step: "begin", label: "${case.label}", with: { "a.b": "${case.risk}", c: "is ${case.issue}" } },
+      ],
+      cases: [
+        { risk: "low", issue: 1, label: "next" },
+        { risk: "high", issue: 2, label: "abort" },
+      ],
+    }),
+  );
+  assert.deepEqual(problems, []);
+  assert.deepEqual(
+    tests.map(({ name, params, script }) => [name, params.issue, script[0]!.label, script[0]!.with]),
+    [
+      ["risk low", 1, "next", { "a.b": "low", c: "is 1" }],
+      ["risk high", 2, "abort", { "a.b": "high", c: "is 2" }],
+    ],
+  );
+});
+
+const wrong: readonly (readonly [Json, code: string, pointer: string, message: RegExp])[] = [
+  [{ tests: 3 }, "TEST-KEY", "/tests", /tests/],
+  [{ tests: [] }, "TEST-KEY", "/tests", /tests/],
+  [{ tests: [{ script: [] }] }, "TEST-KEY", "/tests/0/name", /name/],
+  [one({ until: "clse" }), "TEST-STEP", "/tests/0/until", /"clse".*Did you mean "close"/],
+  [one({ order: ["begin", "clse"] }), "TEST-STEP", "/tests/0/order/1", /"clse"/],
+  [{ order: ["clse"], ...one({}) }, "TEST-STEP", "/order/0", /"clse"/],
+  [one({ params: { isue: 1 } }), "TEST-PARAM", "/tests/0/params/isue", /Did you mean "issue"/],
+  [{ params: { isue: 1 }, ...one({}) }, "TEST-PARAM", "/params/isue", /Did you mean "issue"/],
+  [one({ checks: { gren: "pass" } }), "TEST-CHECK", "/tests/0/checks/gren", /Did you mean "green"/],
+  [{ checks: { gren: "pass" }, ...one({}) }, "TEST-CHECK", "/checks/gren", /Did you mean "green"/],
+  [one({ checks: { green: "passes" } }), "TEST-CHECK", "/tests/0/checks/green", /"passes" is not a result/],
+  [{ checks: { green: ["pass", {}] }, ...one({}) }, "TEST-CHECK", "/checks/green", /not a result/],
+  [one({ answers: ["yes", 3] }), "TEST-KEY", "/tests/0/answers/1", /is 3/],
+  [one({ clock: "noon" }), "TEST-KEY", "/tests/0/clock", /"noon" is not a time/],
+  [{ clock: "noon", ...one({}) }, "TEST-KEY", "/clock", /"noon" is not a time/],
+  [one({ checks: { green: { stdout: "file:no.txt" } } }), "TEST-FIXTURE", "/tests/0/checks/green", /no\.txt/],
+  [{ checks: { green: { stderr: "file:no.txt" } }, ...one({}) }, "TEST-FIXTURE", "/checks/green", /no\.txt/],
+  [one({ tools: { Read: "file:no.txt" } }), "TEST-FIXTURE", "/tests/0/tools/Read", /no\.txt does not exist/],
+  [one({ tools: { Read: { content: "file:no.txt" } } }), "TEST-FIXTURE", "/tests/0/tools/Read", /no\.txt/],
+  [one({ project: "fixtures/no" }), "TEST-FIXTURE", "/tests/0/project", /fixtures\/no does not exist/],
+  [{ project: "fixtures/no", ...one({}) }, "TEST-FIXTURE", "/project", /fixtures\/no does not exist/],
+  [one({ script: "fixtures/no.yaml" }), "TEST-FIXTURE", "/tests/0/script", /no\.yaml does not exist/],
+  [one({ script: "fixtures/prose.txt" }), "TEST-FIXTURE", "/tests/0/script", /no list of replies/],
+  [one({ script: "fixtures/script.yaml" }), "TEST-LABEL", "/replies/1/label", /Did you mean "closing"/],
+  [one({ expect: { pth: [] } }), "TEST-KEY", "/tests/0/expect/pth", /Did you mean "path"/],
+  [one({ expect: { snapshot: ["path", "words"] } }), "TEST-KEY", "/tests/0/expect/snapshot", /"words"/],
+  [one({ cases: [{ risk: 1 }] }), "TEST-KEY", "/tests/0/cases/0/risk", /"risk" of the cases is never used/],
+  [reply("bgin next"), "TEST-STEP", "/tests/0/script/0", /Did you mean "begin"/],
+  [reply("begin nxt"), "TEST-LABEL", "/tests/0/script/0", /Did you mean "next"/],
+  [reply("begin"), "TEST-KEY", "/tests/0/script/0", /write STEP LABEL/],
+  [reply("begin next twice"), "TEST-KEY", "/tests/0/script/0", /write STEP LABEL/],
+  [reply(7), "TEST-KEY", "/tests/0/script/0", /7 is not a response/],
+  [reply({ step: "begin" }), "TEST-KEY", "/tests/0/script/0", /says nothing/],
+  [reply({ step: "begin", lable: "next", text: "" }), "TEST-KEY", "/tests/0/script/0/lable", /mean "label"/],
+  [reply({ step: "bgin", label: "next" }), "TEST-STEP", "/tests/0/script/0/step", /Did you mean "begin"/],
+  [reply({ step: "begin", label: "nxt" }), "TEST-LABEL", "/tests/0/script/0/label", /Did you mean "next"/],
+  [
+    reply({ step: 1, label: "next" }),
+    "TEST-KEY",
+    "/tests/0/script/0/step",
+    /step.* is 1, but must be a string/,
+  ],
+  [reply({ label: ["next"] }), "TEST-KEY", "/tests/0/script/0/label", /label.* must be a string/],
+  [reply({ label: "next", with: "a" }), "TEST-KEY", "/tests/0/script/0/with", /with.* must be an object/],
+  [
+    reply({ label: "next", times: 0 }),
+    "TEST-KEY",
+    "/tests/0/script/0/times",
+    /times.* is 0, but must be a whole number of at least 1/,
+  ],
+  [reply({ label: "next", times: 1.5 }), "TEST-KEY", "/tests/0/script/0/times", /whole number/],
+  [reply({ label: "next", saw: 7 }), "TEST-KEY", "/tests/0/script/0/saw", /must be a string or a list/],
+  [
+    reply({ label: "next", unseen: ["a", 7] }),
+    "TEST-KEY",
+    "/tests/0/script/0/unseen",
+    /unseen holds something that is not a text/,
+  ],
+  [reply({ text: 7 }), "TEST-KEY", "/tests/0/script/0/text", /text.* is 7, but must be a string/],
+  [reply({ calls: { name: "Read" } }), "TEST-KEY", "/tests/0/script/0/calls", /calls.* must be a list/],
+  [reply({ calls: [{}] }), "TEST-KEY", "/tests/0/script/0/calls/0/name", /name.* is missing/],
+  [
+    reply({ calls: [{ name: "Read", input: 1 }] }),
+    "TEST-KEY",
+    "/tests/0/script/0/calls/0/input",
+    /must be an object/,
+  ],
+  [reply({ error: "rate-limit" }), "TEST-KEY", "/tests/0/script/0/error", /must be an object/],
+  [
+    reply({ error: { kind: "slow" } }),
+    "TEST-KEY",
+    "/tests/0/script/0/error/kind",
+    /"slow", but must be one of "auth", "rate-limit"/,
+  ],
+  [reply({ error: {} }), "TEST-KEY", "/tests/0/script/0/error/kind", /kind.* is missing/],
+  [reply({ text: "", usage: 3 }), "TEST-KEY", "/tests/0/script/0/usage", /must be an object/],
+];
+for (const [written, code, pointer, message] of wrong)
+  test(`${JSON.stringify(written)}: ${code} at ${pointer}`, () => {
+    const { problems } = read(written);
+    assert.deepEqual(
+      problems.map((problem) => [problem.code, problem.pointer, problem.severity]),
+      [[code, pointer, "error"]],
+    );
+    const [{ message: said, fix }] = problems as [(typeof problems)[0]];
+    assert.match(said, message);
+    assert.ok(fix.length > 0);
+  });
+
+test("a finding names the line, also in a script file, and is given once for all cases and tests", () => {
+  const yaml = [
+    "checks: { gren: pass }",
+    "tests:",
+    "  - name: one",
+    '    script: ["begin ${case.x}", close nowhere]',
+    "    cases: [{ x: next }, { x: abort }]",
+    "  - name: two",
+    "    script: fixtures/script.yaml",
+  ].join("\n");
+  const files = filesOf({ ...BESIDE, [`${FOLDER}/a.yaml`]: yaml });
+  const { problems } = testsIn(FLOW, files, `${FOLDER}/a.yaml`);
+  assert.deepEqual(
+    problems.map(({ code, file, line }) => `${code} ${file.slice(FOLDER.length + 1)}:${line}`),
+    ["TEST-CHECK a.yaml:1", "TEST-LABEL a.yaml:4", "TEST-LABEL fixtures/script.yaml:3"],
+  );
+});
+
+test("a file that cannot be read is one finding, and the others are read all the same", () => {
+  const { tests, problems } = read(one({}), {
+    [`${FOLDER}/b.yaml`]: "tests: [",
+    [`${FOLDER}/c.yaml`]: "tests:\n  - name: x\n    name: y\n",
+  });
+  assert.deepEqual(
+    tests.map(({ name }) => name),
+    ["t"],
+  );
+  assert.deepEqual(
+    problems.map(({ code, file }) => [code, file.slice(FOLDER.length + 1)]),
+    [
+      ["TEST-KEY", "b.yaml"],
+      ["TEST-KEY", "c.yaml"],
+    ],
+  );
+  const gone = testsIn(FLOW, filesOf({}), FILE);
+  assert.match(gone.problems[0]!.message, /does not exist/);
+});
