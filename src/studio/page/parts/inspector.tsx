@@ -33,15 +33,9 @@ export function Inspector({
   return (
     <section class={isAlone ? "card inspector alone" : "card inspector"} aria-label="Why">
       <div class="card-head">
-        {isAlone ? (
-          <h1 class="grow mono">
-            <Foreign text={visitText(visit)} most={60} />
-          </h1>
-        ) : (
-          <h2 class="grow mono">
-            <Foreign text={visitText(visit)} most={60} />
-          </h2>
-        )}
+        <h2 class="grow mono">
+          <Foreign text={visitText(visit)} most={60} />
+        </h2>
         {!isAlone && (
           <PageLink to={{ at: "why", run, visit }} class="btn quiet small">
             Open
