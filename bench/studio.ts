@@ -161,12 +161,13 @@ async function measureLong(folder: string, start: Start): Promise<readonly Row[]
     await studio.ask("/api/runs?limit=0");
     const reading = await timed(() => journal.read(nameOf(0)));
     let longest = 0;
-    let isOver = false;
+    const over = new AbortController();
     const pinging = (async () => {
-      while (!isOver) longest = Math.max(longest, await timed(() => studio.ask("/api/runs?limit=0")));
+      while (!over.signal.aborted)
+        longest = Math.max(longest, await timed(() => studio.ask("/api/runs?limit=0")));
     })();
     const opening = await timed(() => studio.ask(`/api/runs/${nameOf(0)}/frames`));
-    isOver = true;
+    over.abort();
     await pinging;
     ratios.push(opening / reading);
     blocked.push(longest);

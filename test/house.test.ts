@@ -169,8 +169,18 @@ function bareIn(code: string): readonly string[] {
   return BARE.filter((pattern) => pattern.test(withoutComments(code))).map((pattern) => pattern.source);
 }
 
+/** What runs in a browser cannot start anything, and has functions of its own by such names. */
+const onMachine = files.filter((file) => !file.startsWith("src/studio/page/"));
+
+test("the page of the studio imports nothing of Node", () => {
+  const wrong = files
+    .filter((file) => !onMachine.includes(file))
+    .filter((file) => importsOf(file).some((path) => path.startsWith("node:")));
+  assert.deepEqual(wrong, []);
+});
+
 test("nothing is started by a bare name", () => {
-  const wrong = files.flatMap((file) =>
+  const wrong = onMachine.flatMap((file) =>
     bareIn(readFileSync(root + file, "utf8")).map((found) => `${file}: ${found}`),
   );
   assert.deepEqual(wrong, []);

@@ -1,7 +1,5 @@
 /** The routes about agents, actions and many runs. What answers them is loaded with the first request that needs it. */
-import type { StudioRoute, Studio, StudioAnswer, StudioRequest } from "./route.ts";
-
-type Answering = (asked: StudioRequest, studio: Studio) => Promise<StudioAnswer>;
+import { get, post, type StudioRoute } from "./route.ts";
 
 const acts = () => import("./acts.ts");
 const forks = () => import("./forks.ts");
@@ -27,15 +25,3 @@ export const deskRoutes: readonly StudioRoute[] = [
   post("runs/:run/part", async () => (await forks()).actPart),
   post("runs/:run/fork", async () => (await forks()).actFork),
 ];
-
-function get(path: string, load: () => Promise<Answering>): StudioRoute {
-  return { method: "GET", path, answer: late(load) };
-}
-
-function post(path: string, load: () => Promise<Answering>): StudioRoute {
-  return { method: "POST", path, answer: late(load) };
-}
-
-function late(load: () => Promise<Answering>): Answering {
-  return async (asked, studio) => await (await load())(asked, studio);
-}

@@ -155,3 +155,18 @@ function paramsOf(parts: readonly string[], segments: readonly string[]): Studio
   }
   return Object.fromEntries(params);
 }
+
+type Answering = StudioRoute["answer"];
+
+/** A route whose code is loaded with the first request that needs it: a studio that nobody looks at stays small. */
+export function get(path: string, load: () => Promise<Answering>): StudioRoute {
+  return { method: "GET", path, answer: late(load) };
+}
+
+export function post(path: string, load: () => Promise<Answering>): StudioRoute {
+  return { method: "POST", path, answer: late(load) };
+}
+
+function late(load: () => Promise<Answering>): Answering {
+  return async (asked, studio) => await (await load())(asked, studio);
+}

@@ -1,41 +1,27 @@
 /** The table of routes: method, path, and what answers it. */
 import { deskRoutes } from "./desk-routes.ts";
-import {
-  lookAtAllEffects,
-  lookAtEffects,
-  lookAtExport,
-  lookAtFrames,
-  lookAtLog,
-  lookAtMoment,
-  lookAtProject,
-  lookAtQuestions,
-  lookAtReplay,
-  lookAtRun,
-  lookAtRuns,
-  lookAtTalk,
-  lookAtWhy,
-  lookAtWorktrees,
-} from "./looks.ts";
-import type { StudioRoute } from "./route.ts";
+import { get, type StudioRoute } from "./route.ts";
 import type { Streams } from "./streams.ts";
+
+const looks = () => import("./looks.ts");
 
 export function routesOf(streams: Streams): readonly StudioRoute[] {
   return [
-    { method: "GET", path: "project", answer: lookAtProject },
-    { method: "GET", path: "runs", answer: lookAtRuns },
-    { method: "GET", path: "runs/:run", answer: lookAtRun },
-    { method: "GET", path: "runs/:run/frames", answer: lookAtFrames },
-    { method: "GET", path: "runs/:run/at/:seq", answer: lookAtMoment },
-    { method: "GET", path: "runs/:run/why", answer: lookAtWhy },
-    { method: "GET", path: "runs/:run/why/:target", answer: lookAtWhy },
-    { method: "GET", path: "runs/:run/talk", answer: lookAtTalk },
-    { method: "GET", path: "runs/:run/log", answer: lookAtLog },
-    { method: "GET", path: "runs/:run/effects", answer: lookAtEffects },
-    { method: "GET", path: "runs/:run/export", answer: lookAtExport },
-    { method: "GET", path: "runs/:run/replay", answer: lookAtReplay },
-    { method: "GET", path: "effects", answer: lookAtAllEffects },
-    { method: "GET", path: "questions", answer: lookAtQuestions },
-    { method: "GET", path: "worktrees", answer: lookAtWorktrees },
+    get("project", async () => (await looks()).lookAtProject),
+    get("runs", async () => (await looks()).lookAtRuns),
+    get("runs/:run", async () => (await looks()).lookAtRun),
+    get("runs/:run/frames", async () => (await looks()).lookAtFrames),
+    get("runs/:run/at/:seq", async () => (await looks()).lookAtMoment),
+    get("runs/:run/why", async () => (await looks()).lookAtWhy),
+    get("runs/:run/why/:target", async () => (await looks()).lookAtWhy),
+    get("runs/:run/talk", async () => (await looks()).lookAtTalk),
+    get("runs/:run/log", async () => (await looks()).lookAtLog),
+    get("runs/:run/effects", async () => (await looks()).lookAtEffects),
+    get("runs/:run/export", async () => (await looks()).lookAtExport),
+    get("runs/:run/replay", async () => (await looks()).lookAtReplay),
+    get("effects", async () => (await looks()).lookAtAllEffects),
+    get("questions", async () => (await looks()).lookAtQuestions),
+    get("worktrees", async () => (await looks()).lookAtWorktrees),
     { method: "GET", path: "stream", answer: streams.open },
     ...deskRoutes,
   ];

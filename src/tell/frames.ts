@@ -1,12 +1,12 @@
 /** A run as frames, one for each entry: small enough to send all of a long run, and enough to draw it at any entry. */
-import { laneIn, type AtVisit } from "../flow/deed.ts";
+import { laneIn, type AtVisit, type Deed } from "../flow/deed.ts";
 import type { Event } from "../flow/event.ts";
 import type { StepCommand } from "../flow/command.ts";
 import type { Label, StepId } from "../flow/flow.ts";
 import type { Outcome } from "../flow/verdict.ts";
 import { openQuestions } from "../engine/decide/people.ts";
 import type { State } from "../engine/decide/state.ts";
-import { begunIn, deedsOf, type Moment } from "../story/story.ts";
+import { deedsOf, type Moment } from "../story/story.ts";
 import { usageIn } from "../story/tally.ts";
 
 /** `ms`: since the first entry. `visit`: 0 where the entry belongs to no visit. `lanes`: 0 where nothing changed there. */
@@ -39,27 +39,30 @@ export type FrameMore = {
 /** `from` is null where a run begins, `to` where it ends. `back`: checks failed, and the label had no effect. */
 export type TakenWay = readonly [from: StepId | null, to: StepId | null, label: Label | null, how?: "back"];
 
-/** Gives the frame of each moment; they come in order, from the first one on. */
+/** Gives the frame of each moment; they come in order, from the first one on. Done for every entry of a long run. */
 export function createFrames(): (moment: Moment) => Frame {
   let begun: number | null = null;
   let moved = 0;
-  let shown = "[]";
+  let shown: readonly FrameLane[] = [];
   let asked = 0;
   return (moment) => {
     const { entry, after } = moment;
     const { seq, at, event } = entry;
     moved += entry.moved ?? 0;
     begun ??= at;
-    const lanes = lanesOf(after);
-    const text = JSON.stringify(lanes);
-    const isSame = text === shown;
-    shown = text;
-    const asks = openQuestions(after).length;
-    const more: FrameMore = { ...moreOf(moment), ...(asks !== asked && { asks }) };
+    const ms = Math.max(0, at - begun - moved);
+    const isSame = hasSameLanes(shown, after);
+    if (!isSame) shown = lanesOf(after);
+    const more = moreOf(moment);
+    const asks = isSame ? asked : openQuestions(after).length;
+    if (asks !== asked) more.asks = asks;
     asked = asks;
-    const [step, visit] = "step" in event ? [event.step, event.visit] : [null, 0];
-    const base = [seq, Math.max(0, at - begun - moved), event.type, step, visit, isSame ? 0 : lanes] as const;
-    return Object.keys(more).length === 0 ? base : [...base, more];
+    const step = "step" in event ? event.step : null;
+    const visit = "step" in event ? event.visit : 0;
+    const lanes = isSame ? 0 : shown;
+    return Object.keys(more).length === 0
+      ? [seq, ms, event.type, step, visit, lanes]
+      : [seq, ms, event.type, step, visit, lanes, more];
   };
 }
 
@@ -70,21 +73,34 @@ function lanesOf({ lanes, halted }: State): readonly FrameLane[] {
   ];
 }
 
-function moreOf(moment: Moment): FrameMore {
+function hasSameLanes(shown: readonly FrameLane[], { lanes, halted }: State): boolean {
+  if (shown.length !== lanes.length + halted.length) return false;
+  return shown.every(([step, visit, doing, isHalted], place) => {
+    const lane = place < lanes.length ? lanes[place]! : halted[place - lanes.length]!;
+    const isKept = place >= lanes.length;
+    return (
+      lane.step === step && lane.visit === visit && lane.command.type === doing && (isHalted === 1) === isKept
+    );
+  });
+}
+
+type GrowingMore = { -readonly [key in keyof FrameMore]: FrameMore[key] };
+
+function moreOf(moment: Moment): GrowingMore {
+  const more: GrowingMore = {};
   const ways = waysIn(moment);
-  const began = begunIn(moment).map(({ step, visit }) => [step, visit] as const);
-  const used = usageIn(moment.entry.event);
-  const failed = deedsOf(moment, "checked").flatMap((deed) =>
-    deed.failed === null ? [] : [deed.failed.name],
-  );
+  if (ways.length > 0) more.ways = ways;
+  for (const deed of moment.deeds) {
+    if (deed.kind === "began" && laneIn(moment.after, deed) !== undefined)
+      more.began = [...(more.began ?? []), [deed.step, deed.visit]];
+    if (deed.kind === "checked" && deed.failed !== null)
+      more.failed = [...(more.failed ?? []), deed.failed.name];
+  }
   const { event } = moment.entry;
-  return {
-    ...(ways.length > 0 && { ways }),
-    ...(began.length > 0 && { began }),
-    ...(used !== undefined && { used: [used.turns, used.inputTokens, used.outputTokens, used.costUsd] }),
-    ...(failed.length > 0 && { failed }),
-    ...(event.type === "run.ended" && { ended: [event.verdict.outcome, event.verdict.code] }),
-  };
+  const used = usageIn(event);
+  if (used !== undefined) more.used = [used.turns, used.inputTokens, used.outputTokens, used.costUsd];
+  if (event.type === "run.ended") more.ended = [event.verdict.outcome, event.verdict.code];
+  return more;
 }
 
 /**
@@ -92,32 +108,47 @@ function moreOf(moment: Moment): FrameMore {
  * only. A question about a step has edges of its own, although its visit is not counted.
  */
 export function waysIn(moment: Moment): readonly TakenWay[] {
-  const isOver = deedsOf(moment, "ended").length > 0;
-  const settled = deedsOf(moment, "settled").map(({ led }) => led);
-  const forked = deedsOf(moment, "forked");
-  const joined = deedsOf(moment, "joined");
-  const followed = deedsOf(moment, "followed").flatMap((deed): readonly TakenWay[] => {
-    const { step, label, move } = deed;
-    const fork = forked.find((one) => isSameVisit(one, deed));
-    if (fork !== undefined) return fork.steps.map((to) => [step, to, label]);
-    const join = joined.find((one) => isSameVisit(one, deed));
-    if (join !== undefined) return [[step, join.join, label]];
-    const led = settled.find((one) => isSameVisit(one, deed) || one.check !== undefined);
-    if (led !== undefined) return led.to === null && !isOver ? [] : [[step, led.to, label]];
-    return move?.kind === "goto" ? [[step, move.step, label]] : [];
-  });
-  const decided = settled
-    .filter((led) => led.overturned === true || (followed.length === 0 && led.label !== null))
-    .filter((led) => led.to !== null || isOver)
-    .map(({ step, to, label, overturned }): TakenWay =>
-      overturned === true ? [step, to, label, "back"] : [step, to, label],
-    );
-  const taken = [...followed, ...decided];
-  const reached = new Set(taken.map(([, to]) => to));
-  const others = begunIn(moment)
-    .filter(({ step }) => !reached.has(step))
-    .map((deed): TakenWay => [laneIn(moment.after, deed)?.origin ?? null, deed.step, null]);
-  return [...taken, ...others];
+  const { deeds } = moment;
+  const ways: TakenWay[] = [];
+  let isFollowed = false;
+  for (const deed of deeds)
+    if (deed.kind === "followed") {
+      isFollowed = true;
+      ways.push(...followedWays(deed, moment));
+    }
+  for (const deed of deeds) {
+    if (deed.kind !== "settled") continue;
+    const { step, to, label, overturned } = deed.led;
+    const isOwn = overturned === true || (!isFollowed && label !== null);
+    if (isOwn && (to !== null || isOver(moment)))
+      ways.push(overturned === true ? [step, to, label, "back"] : [step, to, label]);
+  }
+  for (const deed of deeds) {
+    if (deed.kind !== "began" || ways.some(([, to]) => to === deed.step)) continue;
+    const lane = laneIn(moment.after, deed);
+    if (lane !== undefined) ways.push([lane.origin, deed.step, null]);
+  }
+  return ways;
+}
+
+type Followed = Extract<Deed, { readonly kind: "followed" }>;
+
+function followedWays(deed: Followed, moment: Moment): readonly TakenWay[] {
+  const { step, label, move } = deed;
+  const fork = deedsOf(moment, "forked").find((one) => isSameVisit(one, deed));
+  if (fork !== undefined) return fork.steps.map((to) => [step, to, label]);
+  const join = deedsOf(moment, "joined").find((one) => isSameVisit(one, deed));
+  if (join !== undefined) return [[step, join.join, label]];
+  const settled = deedsOf(moment, "settled").find(
+    ({ led }) => isSameVisit(led, deed) || led.check !== undefined,
+  );
+  if (settled === undefined) return move?.kind === "goto" ? [[step, move.step, label]] : [];
+  const { to } = settled.led;
+  return to === null && !isOver(moment) ? [] : [[step, to, label]];
+}
+
+function isOver({ deeds }: Moment): boolean {
+  return deeds.some(({ kind }) => kind === "ended");
 }
 
 function isSameVisit(one: AtVisit, other: AtVisit): boolean {

@@ -41,8 +41,8 @@ export function CopyLine({
 
 export function CopyButton({
   text,
-  label,
   children = "Copy",
+  label = children,
 }: {
   readonly text: string | (() => string);
   readonly label?: string;
@@ -61,12 +61,7 @@ export function CopyButton({
     );
   };
   return (
-    <button
-      type="button"
-      class="btn small"
-      {...(label === undefined ? {} : { "aria-label": label })}
-      onClick={copy}
-    >
+    <button type="button" class="btn small" aria-label={label} onClick={copy}>
       {state === "copied" ? "Copied" : state === "refused" ? "Not allowed" : children}
     </button>
   );
