@@ -43,7 +43,7 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
   const agent = document.value?.row.agent ?? row?.agent ?? run;
   return (
     <ScreenFrame crumbs={[{ text: "Runs", to: ALL_RUNS }, { text: `${agent} ${run}` }]}>
-      {(isGone || document.value === null) && <h1 class="hidden">Run {run}</h1>}
+      {(isGone || document.value === null) && <h1 class="hidden">Run</h1>}
       {isGone ? (
         <Blank title="This run was removed." command={["runs"]} />
       ) : (
@@ -154,7 +154,7 @@ function WayOf({
           <Inspector
             run={run}
             visit={selected}
-            version={seq ?? (isLiving ? versionOf(visits, selected, frames.length) : 0)}
+            version={isLiving ? versionOf(visits, selected, frames.length) : 0}
             isNever={!stand.steps.has(selected.step)}
           />
         )}
