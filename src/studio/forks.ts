@@ -26,19 +26,27 @@ export async function judgeFork({ params, body }: StudioRequest, studio: Studio)
     const field = error instanceof RunnerError ? FIELD_OF[error.code] : undefined;
     if (!(error instanceof RunnerError) || field === undefined) throw error;
     const errors = [{ field, message: error.message }];
-    return reply({ v: 1, errors, sharedUntil: 0, shared: [], costLine: null } satisfies JudgedDocument);
+    return reply({
+      v: 1,
+      errors,
+      sharedUntil: 0,
+      shared: [],
+      costLine: null,
+      prompt: null,
+    } satisfies JudgedDocument);
   }
 }
 
 const FIELD_OF: { readonly [code: string]: string } = { EDIT_INVALID: "output", STEP_UNKNOWN: "at" };
 
-function judgedDocument({ seq, shared, misfits, budget }: Parted): JudgedDocument {
+function judgedDocument({ seq, shared, misfits, budget, prompt }: Parted): JudgedDocument {
   return {
     v: 1,
     errors: misfits.map((message) => ({ field: "output", message })),
     sharedUntil: seq,
     shared: shared.map(({ step, visit, seq: at }) => ({ step, visit, seq: at })),
     costLine: budget,
+    prompt,
   };
 }
 

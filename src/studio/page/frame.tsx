@@ -69,7 +69,6 @@ function Rail({ places }: { readonly places: readonly RailPlace[] }): JSX.Elemen
   const route = useRoute();
   const open = useLive(({ questions }) => questions.open);
   const { project } = useProject();
-  const chosen = useStore(theme, (now) => now);
   return (
     <nav class="rail" aria-label="Screens">
       <PageLink to={ALL_RUNS} class="brand" label="Lockstep studio: all runs">
@@ -92,15 +91,22 @@ function Rail({ places }: { readonly places: readonly RailPlace[] }): JSX.Elemen
             <Foreign text={project.name} most={40} /> <span class="nowrap">· v{project.version}</span>
           </span>
         )}
-        <div class="theme" role="group" aria-label="Theme">
-          {THEMES.map((one) => (
-            <button key={one} type="button" aria-pressed={chosen === one} onClick={() => setTheme(one)}>
-              {one}
-            </button>
-          ))}
-        </div>
+        <ThemeChoice />
       </div>
     </nav>
+  );
+}
+
+function ThemeChoice(): JSX.Element {
+  const chosen = useStore(theme, (now) => now);
+  return (
+    <div class="theme" role="group" aria-label="Theme">
+      {THEMES.map((one) => (
+        <button key={one} type="button" aria-pressed={chosen === one} onClick={() => setTheme(one)}>
+          {one}
+        </button>
+      ))}
+    </div>
   );
 }
 
@@ -185,7 +191,7 @@ function Signs(): JSX.Element {
       <button
         type="button"
         class="btn quiet small"
-        aria-label="Show the keys"
+        aria-label="Theme and keys"
         onClick={() => help.set(() => true)}
       >
         <kbd>?</kbd>
@@ -216,12 +222,13 @@ function Keys(): JSX.Element {
       <div class="stack">
         <div class="row">
           <h2 id="keys-title" class="grow">
-            Keys
+            Theme and keys
           </h2>
           <button type="button" class="btn small" onClick={() => help.set(() => false)}>
             Close
           </button>
         </div>
+        <ThemeChoice />
         <label class="row">
           <input
             type="checkbox"

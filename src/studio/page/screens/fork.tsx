@@ -92,7 +92,7 @@ function Prepared({ route, why }: { readonly route: ForkRoute; readonly why: Why
     );
   return (
     <Await asked={moment} what="Loading the moment">
-      {({ handoff }) => <ForkForm route={route} before={forkBefore(why, handoff)} plain={plain} />}
+      {({ handoff }) => <ForkForm route={route} before={forkBefore(why, handoff, plain)} plain={plain} />}
     </Await>
   );
 }
@@ -205,7 +205,7 @@ function ForkForm({ route, before, plain }: FormProps): JSX.Element {
             </p>
             {judged.costLine !== null && (
               <p>
-                <Foreign text={judged.costLine} most={400} />
+                Upper bound: <Foreign text={judged.costLine} most={400} />
               </p>
             )}
             <p class="soft">
@@ -257,7 +257,7 @@ function EditPart({ title, hint, before, text, faults, onChange, none }: EditPro
     <section class="card">
       <div class="card-head">
         <h2 class="grow">{title}</h2>
-        {text !== null && <span class="chip live">edited</span>}
+        {text !== null && text !== before && <span class="chip live">edited</span>}
         {before !== null && (
           <button type="button" class="btn small" onClick={() => onChange(text === null ? before : null)}>
             {text === null ? "Edit" : "Undo"}
