@@ -55,6 +55,9 @@ function scriptFile(reading: TestReading, path: string, pointer: string): readon
 }
 
 function testReply(reading: TestReading, written: Json, pointer: string): readonly TestReply[] {
+  // A beginning that several scripts have in common can be given a name in YAML, and stands in them as a list.
+  if (Array.isArray(written))
+    return (written as readonly Json[]).flatMap((one, at) => testReply(reading, one, `${pointer}/${at}`));
   const { line } = reading.document.place(pointer);
   if (typeof written === "string") {
     const [id = "", label, ...more] = written.trim().split(/\s+/);

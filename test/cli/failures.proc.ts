@@ -314,8 +314,9 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.equal(ran.code, 0);
     assert.match(ran.stdout, /^\d+\.\d+\.\d+\n$/);
     const loaded = filesLoadedBy(ran);
+    // Most of it is the table of commands with their help; `bench` measures the time.
     const bytes = loaded.reduce((sum, url) => sum + statSync(fileURLToPath(url)).size, 0);
-    assert.ok(loaded.length > 0 && loaded.length <= 3 && bytes < 64 * 1024, `${bytes}: ${loaded.join("\n")}`);
+    assert.ok(loaded.length > 0 && loaded.length <= 3 && bytes < 96 * 1024, `${bytes}: ${loaded.join("\n")}`);
   });
 
   test("the user's settings are read once in a run, and once more by a resume", async () => {

@@ -18,7 +18,7 @@ import { reportersOf, writeReports } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
 import { renderProblems } from "../text/problems.ts";
-import { count, shownInLine } from "../text/text.ts";
+import { count, shellWord, shownInLine } from "../text/text.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
   if ([call.flags.watch, call.flags.list, call.flags.stale].filter(Boolean).length > 1)
@@ -120,7 +120,15 @@ async function runChosen(
     const { coverage: least } = settings;
     return { flow, coverage: found, least, missed: missedIn(found, least) };
   });
-  return { ...report, remarks, coverage };
+  return { ...report, remarks: [...remarks, ...coverage.flatMap(offerTests)], coverage };
+}
+
+/** Tests for what matters most can be written by the command itself. */
+function offerTests({ flow: { agent }, coverage }: AgentCovered): readonly string[] {
+  const { steps, transitions, checks } = coverage.totals;
+  return [steps, transitions, checks].every(({ covered, of }) => covered === of)
+    ? []
+    : [`Generate tests for what is not covered with: lockstep test ${shellWord(agent)} --generate --write`];
 }
 
 function exitOf(report: TestReport): number {
