@@ -98,6 +98,18 @@ const CHANGES: readonly [what: string, part: HeardPart, change: Change, replies:
     [3, 6, 9],
   ],
   [
+    "a retry prompt",
+    "prompt",
+    (flow) =>
+      withStep(flow, "closure.guide", ({ guard }) => ({
+        guard: {
+          ...guard!,
+          checks: guard!.checks.map(({ check, edition }) => ({ check, edition: longer(edition) })),
+        },
+      })),
+    [4, 7],
+  ],
+  [
     "the system prompt",
     "system",
     (flow) => ({ ...flow, system: longer(flow.system) }),
