@@ -8,7 +8,14 @@ import { createEventReader, retryDelay } from "../../../src/studio/page/events.t
 import { dollars, percentOf, px, shortCount } from "../../../src/studio/page/figures.ts";
 import { hear, UNHEARD, withPage } from "../../../src/studio/page/live.ts";
 import { actionsOf } from "../../../src/studio/page/run-actions.ts";
-import { countStates, listedRuns, type RunFilter, type RunSort } from "../../../src/studio/page/run-list.ts";
+import {
+  countStates,
+  heldRows,
+  listedRuns,
+  pickedRuns,
+  type RunFilter,
+  type RunSort,
+} from "../../../src/studio/page/run-list.ts";
 import { missingPages, windowOf } from "../../../src/studio/page/window.ts";
 import type { LineFacts, RunLine, RunsDocument } from "../../../src/studio/wire.ts";
 
@@ -290,3 +297,21 @@ for (const [state, resumable, hasChanged, acts] of states)
       acts,
     );
   });
+
+test("rows that are looked at keep their order, and new ones wait", () => {
+  const names = (held: readonly string[] | null) => {
+    const { rows, news } = heldRows(LIST, held);
+    return [rows.map(({ run }) => run).join(" "), news];
+  };
+  assert.deepEqual(names(null), ["a bb ccc dddd", 0]);
+  assert.deepEqual(names(["ccc", "gone", "a"]), ["ccc a", 2]);
+});
+
+for (const [picked, run, next] of [
+  [[], "a", ["a"]],
+  [["a"], "a", []],
+  [["a"], "b", ["a", "b"]],
+  [["a", "b"], "c", ["b", "c"]],
+] as const)
+  test(`picking ${run} after ${picked.join(" ")} leaves ${next.join(" ")}`, () =>
+    assert.deepEqual(pickedRuns(picked, run), next));

@@ -40,6 +40,11 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
   useEffect(() => {
     if (state === "completed" || state === "failed" || state === "waiting") announce(`The run is ${state}.`);
   }, [state]);
+  const found = document.value?.row.run;
+  useEffect(() => {
+    // `@last`, `@failed` and the beginning of an id lead to the run itself.
+    if (found !== undefined && found !== run) go({ ...route, run: found }, { replace: true });
+  }, [found, run]);
   const agent = document.value?.row.agent ?? row?.agent ?? run;
   return (
     <ScreenFrame crumbs={[{ text: "Runs", to: ALL_RUNS }, { text: `${agent} ${run}` }]}>
