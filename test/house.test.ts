@@ -172,6 +172,17 @@ function bareIn(code: string): readonly string[] {
 /** What runs in a browser cannot start anything, and has functions of its own by such names. */
 const onMachine = files.filter((file) => !file.startsWith("src/studio/page/"));
 
+test("only the command of the studio loads any of it", () => {
+  const loads = files.filter((file) => !file.startsWith("src/studio/"));
+  assert.deepEqual(
+    loads.filter((file) => importsOf(file).some((path) => path.includes("/studio/"))),
+    ["src/cli/commands/studio.ts"],
+  );
+  // Commands are loaded when they are called.
+  const table = readFileSync(`${root}src/cli/commands.ts`, "utf8");
+  assert.match(table, /studio: async \(\) => \(await import\("\.\/commands\/studio\.ts"\)\)/);
+});
+
 test("the page of the studio imports nothing of Node", () => {
   const wrong = files
     .filter((file) => !onMachine.includes(file))

@@ -203,7 +203,10 @@ describe("a project with Lockstep in its node_modules", { skip: bwrap.skip }, ()
 
   test("code that is loaded later", () => {
     const project = newProject();
-    const chunks = readdirSync(join(built, "dist/bin")).filter((name) => name !== "main.js");
+    // A visit may take 200 responses; the command at the end writes to all of them.
+    const chunks = readdirSync(join(built, "dist/bin"))
+      .filter((name) => name !== "main.js")
+      .slice(0, 150);
     const folder = "node_modules/lockstep/dist/bin";
     const writes = chunks.map((name) => ({
       name: "Write",

@@ -499,6 +499,10 @@ const DECLARED = {
         repeats: true,
         help: "pretty, tap, junit, json or github; on stdout, or in FILE",
       },
+      {
+        name: "stale",
+        help: "list recorded tests whose responses were given to other words than are said now",
+      },
       { name: "coverage", help: "show what the tests cover of the flow, and what they do not" },
       {
         name: "coverage-file",

@@ -59,7 +59,16 @@ export type TestReply = {
     readonly usd?: number;
     readonly turns?: number;
   };
+  /** Of a recorded response: what it was given to. */
+  readonly heard?: HeardDigests;
 };
+
+/** What a request to a model is made of; `words`: as it was said, with all values in place. */
+export const HEARD_PARTS = ["system", "prompt", "schema", "tools", "words"] as const;
+export type HeardPart = (typeof HEARD_PARTS)[number];
+
+/** A part that is not given is not compared. */
+export type HeardDigests = { readonly [part in HeardPart]?: string };
 
 /** What there is around the flow, by name; each list is used in order, and its last item again and again. */
 export type Around = {

@@ -1,4 +1,5 @@
 /** What holds for all tests of an agent: `.agent/NAME/tests/settings.yaml`. */
+import type { HeardPart } from "./flow-test.ts";
 import type { StepId } from "./flow.ts";
 
 /** What coverage is measured in, in the order in which reports name it. */
@@ -29,7 +30,12 @@ export type TestSettings = {
   readonly never: readonly NeverPath[];
   /** The most that any run may take, such as `visits: 8`. */
   readonly within: { readonly [what in WithinKey]?: number };
+  /** What comes of a recorded response that was given to something else; `warn` unless said. */
+  readonly drift: { readonly [part in HeardPart]?: DriftRule };
 };
+
+export const DRIFT_RULES = ["warn", "fail", "ignore"] as const;
+export type DriftRule = (typeof DRIFT_RULES)[number];
 
 export type Ignored = { readonly id: string; readonly why: string; readonly line: number };
 
@@ -46,4 +52,5 @@ export const NO_SETTINGS: TestSettings = {
   before: {},
   never: [],
   within: {},
+  drift: {},
 };

@@ -2,8 +2,8 @@
 import type { FileTree } from "../flow/files.ts";
 import { POWERS, type EvalMin, type EvalTask, type MinName } from "../flow/flow-eval.ts";
 import type { Expected } from "../flow/flow-test.ts";
-import type { Flow } from "../flow/flow.ts";
-import { defined } from "../flow/json.ts";
+import type { Check, Flow } from "../flow/flow.ts";
+import { defined, type Json } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem } from "./codes.ts";
@@ -29,16 +29,20 @@ export type EvalsRead = {
   readonly problems: readonly Problem[];
 };
 
-export function readEvals(flow: Flow, files: FileTree): EvalsRead {
+/** `checks`: every one that the agent declares, also those that no step uses. */
+export type EvalAgent = { readonly flow: Flow; readonly checks: { readonly [name: string]: Check } };
+
+export function readEvals({ flow, checks }: EvalAgent, files: FileTree): EvalsRead {
   const findings: Finding[] = [];
   const folder = joinPath(".agent", `${flow.agent}/evals`);
   const names = (files.list(folder) ?? []).filter((name) => /^[^.].*\.(?:ya?ml|json)$/.test(name));
   const taken = new Set<string>();
-  const read = names.map((name) => readFileOf({ flow, files, findings, taken }, `${folder}/${name}`));
+  const read = names.map((name) => readFileOf({ flow, checks, files, findings, taken }, `${folder}/${name}`));
   return {
     tasks: read.flatMap(({ tasks }) => tasks),
     min: highest(read.map(({ min }) => min)),
-    problems: findings.map((finding) => toProblem(finding, null)),
+    // A misspelled key is a mistake as well: it would spend money on a task that is not the one that was meant.
+    problems: findings.map((finding) => toProblem({ ...finding, code: "EVAL-FILE" }, null)),
   };
 }
 
@@ -49,8 +53,7 @@ function highest(all: readonly EvalMin[]): EvalMin {
   return rates;
 }
 
-type Reading = {
-  readonly flow: Flow;
+type Reading = EvalAgent & {
   readonly files: FileTree;
   readonly document: Document;
   readonly findings: Finding[];
@@ -66,6 +69,7 @@ function readFileOf(about: Omit<Reading, "document">, file: string): Pick<EvalsR
   if (source === undefined) return { tasks: [], min: {} };
   const reading: Reading = { ...about, document };
   requireRates(reading, source);
+  requireParameters(reading, source.params, "");
   const tasks = (source.tasks ?? []).flatMap((task, at) =>
     task.skip ? [] : [taskOf(reading, source, task, `/tasks/${at}`)],
   );
@@ -87,7 +91,7 @@ function requireRates(reading: Reading, { min }: EvalFileSource): void {
 type TaskSource = NonNullable<EvalFileSource["tasks"]>[number];
 
 function taskOf(reading: Reading, source: EvalFileSource, task: TaskSource, pointer: string): EvalTask {
-  const { document, flow, taken } = reading;
+  const { document, taken } = reading;
   const { name = "a task" } = task;
   if (taken.has(name))
     reportTest(
@@ -98,20 +102,79 @@ function taskOf(reading: Reading, source: EvalFileSource, task: TaskSource, poin
       "Give each task a name of its own.",
     );
   taken.add(name);
-  for (const parameter of task.params.keys())
-    if (!isTestParameter(flow, parameter)) unknownTestParameter(reading, pointer, parameter);
-  const project = testGround(reading, task.project ?? source.project, task.git ?? source.git);
-  if (project.kind === "project") requireFolder(reading, project.folder, `${pointer}/project`);
+  requireParameters(reading, task.params, pointer);
+  const git = task.git ?? source.git;
+  const ground = testGround(reading, task.project ?? source.project, git);
+  const project = ground.kind === "project" ? ground : null;
+  if (project !== null)
+    requireFolder(reading, project.folder, task.project === undefined ? "/project" : `${pointer}/project`);
+  else if (isGit(git))
+    reportTest(
+      reading,
+      "EVAL-FILE",
+      task.git === undefined ? "/git" : `${pointer}/git`,
+      `The task "${name}" has git and no project.`,
+      "Name a folder as project: a repository is made of a copy of it.",
+    );
+  const hidden = hiddenOf(reading, task, pointer);
+  if (hidden?.files != null) requireUncopied(reading, hidden.files, project, `${pointer}/hidden/files`);
+  const expect = completing(withoutUnheard(reading, testExpected(reading, task, pointer), pointer));
+  if (expect.values.git !== undefined && (project === null || project.git === false))
+    reportTest(
+      reading,
+      "EVAL-FILE",
+      `${pointer}/expect/git`,
+      `The task "${name}" expects something of git, and its copy is not a repository.`,
+      "Add git: true to the task.",
+    );
   return {
     name,
     file: document.file,
     line: document.place(pointer).line,
     params: Object.fromEntries([...source.params, ...task.params]),
     input: task.input ?? source.input ?? "",
-    project: project.kind === "project" ? project : null,
-    expect: completing(withoutUnheard(reading, testExpected(reading, task, pointer), pointer)),
-    hidden: hiddenOf(reading, task, pointer),
+    project,
+    expect,
+    hidden,
   };
+}
+
+function isGit(git: Json | undefined): boolean {
+  return git !== undefined && git !== false && git !== null;
+}
+
+function requireParameters(
+  reading: Reading,
+  params: { readonly keys: () => Iterable<string> },
+  pointer: string,
+): void {
+  for (const name of params.keys())
+    if (!isTestParameter(reading.flow, name)) unknownTestParameter(reading, pointer, name);
+}
+
+/** Of a project, and of its agents, these are not copied. */
+const NOT_COPIED = /^\.(?:agent|lockstep|git)(?:\/|$)/;
+const JUDGING = /^\.agent\/[^/]+\/(?:evals|tests)(?:\/|$)/;
+
+/** Files that are copied for the run are not hidden from it. */
+function requireUncopied(
+  reading: Reading,
+  files: string,
+  project: EvalTask["project"],
+  pointer: string,
+): void {
+  const wayIn = (folder: string) =>
+    folder === "" ? files : files.startsWith(`${folder}/`) ? files.slice(folder.length + 1) : null;
+  const way = project === null ? null : files === project.folder ? "" : wayIn(project.folder);
+  const isInAgents = wayIn(".agent") !== null && !JUDGING.test(files);
+  if ((way === null || NOT_COPIED.test(way)) && !isInAgents) return;
+  reportTest(
+    reading,
+    "EVAL-FILE",
+    pointer,
+    `The hidden folder ${files} lies in a folder that is copied for the run: the model would see it.`,
+    `Move it to a folder of its own in .agent/${reading.flow.agent}/evals.`,
+  );
 }
 
 /** What is said to a model, and snapshots of it, belong to tests. */
@@ -142,16 +205,16 @@ function completing({ lines, values }: Expected): Expected {
 
 function hiddenOf(reading: Reading, { hidden }: TaskSource, pointer: string): EvalTask["hidden"] {
   if (hidden === undefined) return null;
-  const { flow, document } = reading;
+  const { document } = reading;
   const checks = hidden.checks ?? [];
   for (const [at, name] of checks.entries())
-    if (!Object.hasOwn(flow.checks, name)) {
-      const names = Object.keys(flow.checks);
+    if (!Object.hasOwn(reading.checks, name)) {
+      const names = Object.keys(reading.checks);
       reportTest(
         reading,
         "EVAL-FILE",
         `${pointer}/hidden/checks/${at}`,
-        `"${name}" is not a check of the flow.${didYouMean(name, names)}`,
+        `"${name}" is not a check of the agent.${didYouMean(name, names)}`,
         `Use one of: ${names.join(", ") || "none"}.`,
       );
     }

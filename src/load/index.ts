@@ -5,7 +5,7 @@
  *     const { flow, origin, problems } = await loadAgent("iterator", files, findPrompt, { tools, digest: sha256 });
  */
 import type { Digest, FileTree, FindPrompt } from "../flow/files.ts";
-import type { Flow } from "../flow/flow.ts";
+import type { Check, Flow } from "../flow/flow.ts";
 import type { Json, JsonSchema, Path } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { readClimpt } from "./agent/climpt.ts";
@@ -20,6 +20,8 @@ export type { ValueOrigin, OriginOf, Written } from "./text/origin.ts";
 export type LoadResult = {
   readonly flow: Flow | null;
   readonly origin: OriginOf;
+  /** Every check that is declared, also those that no step uses. */
+  readonly checks: { readonly [name: string]: Check };
   /** Every setting of agent.json in the order of its declaration: what is written, or else its default. */
   readonly settings: readonly SettingValue[];
   /** The file or folder that holds the steps. */

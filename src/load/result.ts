@@ -30,6 +30,7 @@ export function resultOf(
   return {
     flow: loaded.flow,
     origin,
+    checks: loaded.flow.checks,
     settings,
     stepsIn,
     problems,
@@ -49,6 +50,7 @@ export function onlyProblems(findings: readonly Finding[], file: string): LoadRe
   return {
     flow: null,
     origin: () => null,
+    checks: {},
     settings: [],
     stepsIn: file,
     problems: findings.map((finding) => toProblem(finding, null)),

@@ -1,7 +1,7 @@
 /** The responses of a test: STEP LABEL, whole replies, or the path of a script file. */
 import type { FaultKind } from "../flow/event.ts";
 import type { TestReply } from "../flow/flow-test.ts";
-import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../flow/json.ts";
 import {
   besideTest,
   reportTest,
@@ -55,6 +55,9 @@ function scriptFile(reading: TestReading, path: string, pointer: string): readon
 }
 
 function testReply(reading: TestReading, written: Json, pointer: string): readonly TestReply[] {
+  // A beginning that several scripts have in common can be given a name in YAML, and stands in them as a list.
+  if (Array.isArray(written))
+    return (written as readonly Json[]).flatMap((one, at) => testReply(reading, one, `${pointer}/${at}`));
   const { line } = reading.document.place(pointer);
   if (typeof written === "string") {
     const [id = "", label, ...more] = written.trim().split(/\s+/);
@@ -82,7 +85,7 @@ function testReply(reading: TestReading, written: Json, pointer: string): readon
     );
     return [];
   }
-  readShape(REPLY, written, pointer, strictReader(reading));
+  const heard = readShape(REPLY, written, pointer, strictReader(reading))?.heard;
   const { step: id, label, with: given, times, saw, unseen, text, output, calls, error, usage } = written;
   for (const [key, words] of Object.entries({ saw, unseen }))
     if (Array.isArray(words) && !words.every((word) => typeof word === "string"))
@@ -123,6 +126,7 @@ function testReply(reading: TestReading, written: Json, pointer: string): readon
       ...(Array.isArray(calls) && { calls: (calls as readonly Json[]).flatMap(callOf) }),
       ...(isObject(error) && { error: errorOf(error) }),
       ...(isObject(usage) && { usage: usage }),
+      ...(heard !== undefined && { heard: defined(heard) }),
     },
   ];
 }

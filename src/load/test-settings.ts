@@ -4,7 +4,14 @@ import type { Flow } from "../flow/flow.ts";
 import { isObject, type Json } from "../flow/json.ts";
 import { escapeSegment } from "../flow/json-pointer.ts";
 import type { Problem } from "../flow/problem.ts";
-import { NO_SETTINGS, type NeverPath, type TestSettings } from "../flow/test-settings.ts";
+import { HEARD_PARTS, type HeardPart } from "../flow/flow-test.ts";
+import {
+  DRIFT_RULES,
+  NO_SETTINGS,
+  type DriftRule,
+  type NeverPath,
+  type TestSettings,
+} from "../flow/test-settings.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem, type Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
@@ -83,7 +90,31 @@ function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSe
       ),
     ),
     within: given(source.within),
+    drift: driftIn(source.drift, (part, message, fix) =>
+      report("TEST-SETTING", `/drift/${escapeSegment(part)}`, message, fix),
+    ),
   };
+}
+
+function driftIn(
+  written: ReadonlyMap<string, string | undefined>,
+  refuse: (part: string, message: string, fix: string) => void,
+): TestSettings["drift"] {
+  const rules: { [part in HeardPart]?: DriftRule } = {};
+  for (const [part, rule] of written) {
+    const known = HEARD_PARTS.find((one) => one === part);
+    const found = DRIFT_RULES.find((one) => one === rule);
+    if (known === undefined)
+      refuse(
+        part,
+        `"${part}" is not a part of a request.${didYouMean(part, HEARD_PARTS)}`,
+        `Use one of: ${HEARD_PARTS.join(", ")}.`,
+      );
+    else if (found === undefined)
+      refuse(part, `"${rule}" is not a rule for drift.`, `Use one of: ${DRIFT_RULES.join(", ")}.`);
+    else rules[known] = found;
+  }
+  return rules;
 }
 
 function neverIn(

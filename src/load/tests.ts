@@ -144,19 +144,24 @@ function withoutCases(test: Json): Json {
   return rest;
 }
 
-/** `${case.NAME}`; alone in a string it keeps its type. */
+/** `${case.NAME}`, also in keys; alone in a string it keeps its type. */
 function replaced(value: Json, one: JsonObject): Json {
   if (typeof value === "string") {
     const alone = /^\$\{case\.([\w-]+)\}$/.exec(value);
-    if (alone !== null) return own(one, alone[1]!) ?? value;
-    return value.replaceAll(/\$\{case\.([\w-]+)\}/g, (all, name: string) => {
-      const found = own(one, name);
-      return found === undefined ? all : typeof found === "string" ? found : JSON.stringify(found);
-    });
+    return alone === null ? replacedText(value, one) : (own(one, alone[1]!) ?? value);
   }
   if (Array.isArray(value)) return (value as readonly Json[]).map((item) => replaced(item, one));
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, replaced(member, one)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [replacedText(key, one), replaced(member, one)]),
+  );
+}
+
+function replacedText(text: string, one: JsonObject): string {
+  return text.replaceAll(/\$\{case\.([\w-]+)\}/g, (all, name: string) => {
+    const found = own(one, name);
+    return found === undefined ? all : typeof found === "string" ? found : JSON.stringify(found);
+  });
 }
 
 function knownParameters(

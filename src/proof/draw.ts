@@ -42,7 +42,7 @@ export function varied(more: (of: number) => number, drawn: Map<string, number[]
     const key = `${about} ${of}`;
     const counts = drawn.get(key) ?? Array.from({ length: of }, () => 0);
     drawn.set(key, counts);
-    const next = more(2) === 0 ? any : leastFrom(counts, any);
+    const next = more(4) === 0 ? any : leastFrom(counts, any);
     counts[next]! += 1;
     return next;
   };

@@ -2,6 +2,7 @@
 import { countedUsage } from "../flow/figure.ts";
 import type { CheckResult } from "../flow/event.ts";
 import type { StepId } from "../flow/flow.ts";
+import type { Outcome } from "../flow/verdict.ts";
 import { deedsOf, type Moment } from "../story/story.ts";
 import { wilson, type Interval } from "./figures.ts";
 
@@ -20,15 +21,23 @@ export type DoneClaim = {
 };
 
 /** A fold over one run: give it every moment, then ask for the claims. */
-export function createClaims(): { readonly add: (moment: Moment) => void; readonly claims: DoneClaim[] } {
+export function createClaims(): {
+  readonly add: (moment: Moment) => void;
+  readonly claims: DoneClaim[];
+  /** Whether the flow has ended the run; else it may go on. */
+  readonly isOver: () => boolean;
+} {
   const claims: DoneClaim[] = [];
   const models = new Map<string, string>();
   let tokens = 0;
   let costUsd: number | null = null;
   let began: number | null = null;
+  let outcome: Outcome | null = null;
   return {
     claims,
+    isOver: () => outcome === "completed" || outcome === "failed",
     add: (moment) => {
+      outcome = moment.after.verdict?.outcome ?? null;
       const { entry } = moment;
       const { event, at } = entry;
       began ??= at;
@@ -60,6 +69,7 @@ export function createClaims(): { readonly add: (moment: Moment) => void; readon
 export type RunClaims = {
   readonly run: string;
   readonly flow: string;
+  readonly isOver: boolean;
   readonly claims: readonly DoneClaim[];
 };
 
@@ -74,8 +84,10 @@ export type Honesty = {
   readonly honestFirst: Rate;
   /** How many claims it took until one stood → runs. */
   readonly tries: { readonly [tries: number]: number };
-  /** Runs with a false claim: later one stood, or none did. */
+  /** Of the runs with a false claim: those whose last claim stood, those that ended without, and those that have not ended. */
   readonly recovered: Rate;
+  readonly exhausted: Rate;
+  readonly leftOpen: Rate;
   /** From a false claim to the one that stood; null: there is none. */
   readonly price: { readonly tokens: number; readonly costUsd: number | null; readonly ms: number } | null;
   readonly patterns: readonly {
@@ -106,6 +118,7 @@ export function honestyOf(runs: readonly RunClaims[], declared: readonly string[
   }
   const erring = claimed.filter(({ claims }) => claims.some(({ stood }) => !stood));
   const recovered = erring.filter(({ claims }) => claims.at(-1)!.stood);
+  const lost = erring.filter(({ claims }) => !claims.at(-1)!.stood);
   return {
     runs: runs.length,
     claims: all.length,
@@ -113,6 +126,8 @@ export function honestyOf(runs: readonly RunClaims[], declared: readonly string[
     honestFirst: rate(claimed.filter(({ claims }) => claims[0]!.stood).length, claimed.length),
     tries,
     recovered: rate(recovered.length, erring.length),
+    exhausted: rate(lost.filter(({ isOver }) => isOver).length, erring.length),
+    leftOpen: rate(lost.filter(({ isOver }) => !isOver).length, erring.length),
     price: priceOf(recovered),
     patterns: patternsIn(claimed),
     checks: healthOf(all, declared),
@@ -168,13 +183,7 @@ function healthOf(claims: readonly DoneClaim[], declared: readonly string[]): re
     const couldNotRun = ran.filter(({ unrecoverable }) => unrecoverable !== undefined).length;
     const failed = ran.length - passed - couldNotRun;
     const note =
-      ran.length === 0
-        ? "never ran"
-        : failed === 0 && couldNotRun === 0
-          ? "never failed"
-          : passed === 0
-            ? "never passed"
-            : null;
+      ran.length === 0 ? "never ran" : passed === 0 ? "never passed" : failed === 0 ? "never failed" : null;
     return { check, passed, failed, couldNotRun, note };
   });
 }

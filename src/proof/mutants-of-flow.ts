@@ -1,5 +1,5 @@
 /** Changes of what holds for a whole flow: its stop rule, its limit of visits, its checks and the words of every step. */
-import type { Flow, StopRule } from "../flow/flow.ts";
+import type { Flow, Guard, StopRule } from "../flow/flow.ts";
 import { called, elementsOf, WHOLE_FLOW } from "./elements.ts";
 import type { Mutant } from "./mutants.ts";
 
@@ -22,10 +22,7 @@ export function* changesOfFlow(flow: Flow): Generator<FlowMutation> {
         part: ["limits", "visits"],
         flow: { ...flow, limits: { ...flow.limits, visits: most } },
       };
-  if (flow.stopGuard !== undefined) {
-    const { stopGuard: _guard, ...open } = flow;
-    yield { kind: "gates", what: "the checks of the verdict are dropped", part: ["stopGuard"], flow: open };
-  }
+  if (flow.stopGuard !== undefined) yield* withoutChecks(flow, flow.stopGuard);
   for (const [name, section] of Object.entries(flow.sections ?? {}))
     yield {
       kind: "words",
@@ -39,6 +36,27 @@ export function* changesOfFlow(flow: Flow): Generator<FlowMutation> {
       what: "the system prompt is blank",
       part: ["system"],
       flow: { ...flow, system: { ...flow.system, text: " ", variables: [] } },
+    };
+}
+
+function* withoutChecks(flow: Flow, guard: Guard): Generator<FlowMutation> {
+  const { stopGuard: _guard, ...open } = flow;
+  yield { kind: "gates", what: "the checks of the verdict are dropped", part: ["stopGuard"], flow: open };
+  const { checks, onFailure } = guard;
+  for (const [at, { check }] of checks.entries())
+    if (checks.length > 1)
+      yield {
+        kind: "gates",
+        what: `check ${check} of the verdict is dropped`,
+        part: ["stopGuard", "checks", String(at)],
+        flow: { ...flow, stopGuard: { ...guard, checks: checks.toSpliced(at, 1) } },
+      };
+  if (onFailure !== "skip")
+    yield {
+      kind: "gates",
+      what: `a failed check of the verdict means skip, not ${onFailure}`,
+      part: ["stopGuard"],
+      flow: { ...flow, stopGuard: { ...guard, onFailure: "skip" } },
     };
 }
 

@@ -69,6 +69,7 @@ function* movesInstead(
         const { [value]: _case, ...cases } = move.cases;
         yield { what: `has no case ${value}`, move: { ...move, cases } };
       }
+      yield* swappedCases(move);
       if (move.otherwise === undefined) return;
       const { otherwise: _otherwise, ...strict } = move;
       yield { what: "has no default", move: strict };
@@ -83,6 +84,11 @@ function* movesInstead(
     case "times":
       yield { what: "may be taken once more", move: { ...move, max: move.max + 1 } };
       if (move.max > 1) yield { what: "may be taken once less", move: { ...move, max: move.max - 1 } };
+      if (JSON.stringify(move.move) !== JSON.stringify(move.after))
+        yield {
+          what: `leads at first where it led after ${move.max} times`,
+          move: { ...move, move: move.after, after: move.move },
+        };
       return;
     case "fork": {
       if (move.steps.length > 1)
@@ -97,5 +103,29 @@ function* movesInstead(
         ? { what: "goes on although a sibling fails", move: { ...move, policy: "independent" } }
         : { what: "fails with a sibling", move: plain };
     }
+  }
+}
+
+function* swappedCases(
+  move: Move & { kind: "switch" },
+): Generator<{ readonly what: string; readonly move: Move }> {
+  const { cases, otherwise } = move;
+  const values = Object.keys(cases);
+  const isSame = (a: Move, b: Move) => JSON.stringify(a) === JSON.stringify(b);
+  for (const [at, value] of values.entries()) {
+    const one = cases[value]!;
+    for (const other of values.slice(at + 1)) {
+      const two = cases[other]!;
+      if (!isSame(one, two))
+        yield {
+          what: `leads for ${value} and ${other} where the other one led`,
+          move: { ...move, cases: { ...cases, [value]: two, [other]: one } },
+        };
+    }
+    if (otherwise !== undefined && !isSame(one, otherwise))
+      yield {
+        what: `leads for ${value} where it led by default, and the other way round`,
+        move: { ...move, cases: { ...cases, [value]: otherwise }, otherwise: one },
+      };
   }
 }

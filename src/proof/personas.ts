@@ -69,9 +69,14 @@ export function replyAs(
   const kind =
     kinds.length === 0
       ? "plain"
-      : (kinds[draw.next(10, `${step.id} ${persona}`) - (10 - kinds.length)] ?? "plain");
+      : (kinds[draw.next(10, kindOf(step, persona)) - (10 - kinds.length)] ?? "plain");
   const reply = SAYS[kind]({ flow, step, draw, manners, before });
   return { ...reply, step: step.id };
+}
+
+/** What the choice between its kinds of answers is about. */
+export function kindOf({ id }: Pick<Step, "id">, persona: Persona): string {
+  return `${id} ${persona}`;
 }
 
 /** A number with which the persona does not answer plainly, if it ever does. */
@@ -131,7 +136,7 @@ const SAYS: { readonly [kind in Kind]: (asked: Asked) => Expanded } = {
     return {
       calls: [
         {
-          name: tools[draw.next(tools.length || 1)] ?? "Read",
+          name: tools[draw.next(tools.length || 1, `${step.id} call`)] ?? "Read",
           input: { file_path: "file.txt", command: "true" },
         },
       ],

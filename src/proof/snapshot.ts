@@ -34,13 +34,15 @@ function slug(name: string): string {
   return plain.replaceAll(/^-|-$/g, "").slice(0, 80) || "test";
 }
 
-/** `volatile`: texts that differ from run to run, each with what is written in its place. */
+/** Texts that differ from run to run, each with what is written in its place. */
+export type Volatile = readonly (readonly [text: string, name: string])[];
+
 export function snapshotText(
   { name }: FlowTest,
   parts: readonly SnapshotPart[],
   heard: readonly Heard[],
   { observed }: Outcomes,
-  volatile: readonly (readonly [text: string, name: string])[] = [],
+  volatile: Volatile = [],
 ): string {
   const sections: { readonly [part in SnapshotPart]: () => readonly string[] } = {
     prompts: () => heard.flatMap(requestLines),
@@ -48,7 +50,7 @@ export function snapshotText(
     result: () => ["## Result", "", fenced(JSON.stringify(resultOf(observed), null, 2), "json"), ""],
   };
   const text = [`# ${name.replaceAll(/\s+/g, " ")}`, "", ...parts.flatMap((part) => sections[part]())];
-  return settled(`${text.join("\n").trimEnd()}\n`, volatile);
+  return withoutVolatile(`${text.join("\n").trimEnd()}\n`, volatile);
 }
 
 function requestLines({ step, visit, system, said }: Heard, at: number): readonly string[] {
@@ -58,7 +60,7 @@ function requestLines({ step, visit, system, said }: Heard, at: number): readonl
 }
 
 /** The fence is longer than any in the text. */
-function fenced(text: string, language = "text"): string {
+export function fenced(text: string, language = "text"): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);
   return `${fence}${language}\n${text.replace(/\n$/, "")}\n${fence}`;
@@ -72,7 +74,7 @@ function resultOf({ outcome, code, reason, final, checks, handoff }: Outcomes["o
   return JSON.parse(JSON.stringify({ outcome, code, reason, final, checks, handoff })) as Json;
 }
 
-function settled(text: string, volatile: readonly (readonly [string, string])[]): string {
+export function withoutVolatile(text: string, volatile: Volatile = []): string {
   return volatile
     .toSorted(([a], [b]) => b.length - a.length)
     .reduce((whole, [found, name]) => (found === "" ? whole : whole.replaceAll(found, `<${name}>`)), text)

@@ -1,10 +1,11 @@
 /** An eval in a file of the state folder, `evals/EVAL.json`: its plan and what became of each run, so that it can be resumed. */
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { RunnerError } from "../engine/ports.ts";
 import { isObject, parseJsonObject, type Json } from "../flow/json.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { shellWord } from "../flow/text/harmless.ts";
 import { fileInside, insideState } from "../journal/sqlite/inside.ts";
+import { createOwners } from "../journal/sqlite/owners.ts";
 import type { EvalRun } from "../proof/eval.ts";
 import { readTextFile } from "./world/files.ts";
 import { writeOwn } from "./world/write-whole.ts";
@@ -21,8 +22,11 @@ export type EvalRecord = {
   readonly runs: readonly PlacedRun[];
 };
 
-/** `folder`: its copy, until it is judged. */
-export type PlacedRun = EvalRun & { readonly folder: string | null };
+/**
+ * `folder`: its copy, until it is judged. `unmet`: while its hidden checks are run, what was expected of it and does not
+ * hold; null: all of it holds.
+ */
+export type PlacedRun = EvalRun & { readonly folder: string | null; readonly unmet?: string | null };
 
 const FOLDER = "evals";
 const NAME = /^eval-[0-9a-z]{10}$/;
@@ -30,6 +34,16 @@ const MOST_BYTES = 32 * 1024 * 1024;
 
 export function writeEval(stateDir: string, record: EvalRecord): void {
   writeOwn(fileInside(stateDir, FOLDER, `${record.eval}.json`), `${JSON.stringify(record)}\n`);
+}
+
+/** One process at a time works on an eval; RUN_OWNED_ELSEWHERE while another one does. */
+export function holdEval(stateDir: string, name: string): Disposable {
+  mkdirSync(insideState(stateDir, FOLDER), { recursive: true, mode: 0o700 });
+  const owners = createOwners(insideState(stateDir, FOLDER), name);
+  if (owners.isAlive(name))
+    throw new RunnerError("RUN_OWNED_ELSEWHERE", `Another process is working on ${name}.`);
+  owners.enter();
+  return { [Symbol.dispose]: () => void owners.leave() };
 }
 
 /** `ref`: its name, a unique beginning of that, or the ending without `eval-`. */
@@ -78,13 +92,14 @@ const STATES = new Set(["open", "running", "passed", "failed", "error", "cut"]);
 
 function isRun(one: Json): boolean {
   if (!isObject(one)) return false;
-  const { task, model, at, state, run, folder, costUsd, setAside, errors } = one;
+  const { task, model, at, state, run, folder, unmet, costUsd, setAside, errors } = one;
   return (
     [task, model, state].every((text) => typeof text === "string") &&
     STATES.has(state as string) &&
     Number.isSafeInteger(at) &&
     (run === null || (typeof run === "string" && isRunId(run))) &&
     (folder === null || typeof folder === "string") &&
+    (unmet == null || typeof unmet === "string") &&
     isAmount(costUsd) &&
     isAmount(setAside) &&
     Array.isArray(errors)

@@ -27,7 +27,8 @@ export type Loaded = {
 };
 
 /** An agent as it was read from its files: the loader says where each part was written. */
-export type LoadedAgent = Loaded & Pick<LoadResult, "origin" | "settings" | "stepsIn" | "problemAt">;
+export type LoadedAgent = Loaded &
+  Pick<LoadResult, "origin" | "checks" | "settings" | "stepsIn" | "problemAt">;
 
 export type LoadOptions = {
   readonly cwd?: string;
@@ -50,7 +51,7 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const files = onceOnly(options.files ?? createFiles(project.root));
   const result = await loadAgent(agent, files, (ref) => findPrompt(files, ref), await loadWorld());
-  const { flow, origin, settings, stepsIn, problemAt } = result;
+  const { flow, origin, checks, settings, stepsIn, problemAt } = result;
   const compiled = [...(await schemaProblems(result.schemas)), ...(await modelProblems(result.models))];
   const problems = [
     ...result.inOrder([...result.problems, ...compiled]),
@@ -63,6 +64,7 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
     project,
     flow,
     origin,
+    checks,
     settings,
     stepsIn,
     problemAt,
@@ -159,7 +161,7 @@ export type Findings = {
 /** Equal flows have equal digests, whatever the order of their keys. */
 export const flowDigest = cached((flow: Flow) => sha256(canonicalJson(flow)));
 
-function sha256(text: string): string {
+export function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 

@@ -77,7 +77,7 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
   let served: ServedStudio | null = null;
   const server = createStudioServer(() => served!);
   const port = await listen(server, host, options.port, project.root);
-  const hosts = hostsOf(port, options.names ?? []);
+  const hosts = hostsOf(host, port, options.names ?? []);
   served = {
     rules: { token, hosts, isReadOnly: readOnly !== null },
     routes: routesOf(streams).filter(({ method }) => readOnly === null || method === "GET"),
@@ -85,7 +85,7 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
     studio,
   };
   return {
-    url: `http://${hosts.at(options.names?.length ? -1 : 0)}/#token=${token}`,
+    url: `http://${hosts[0]}/#token=${token}`,
     port,
     readOnly,
     async close() {
@@ -124,10 +124,11 @@ function isWritable(folder: string): boolean {
   }
 }
 
-/** A name without a port is meant with ours. */
-function hostsOf(port: number, names: readonly string[]): readonly string[] {
+/** The one to show comes first. A name without a port is meant with ours. */
+function hostsOf(host: string, port: number, names: readonly string[]): readonly string[] {
   const named = names.map((name) => (/:\d+$/.test(name) ? name : `${name}:${port}`).toLowerCase());
-  return [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, ...named];
+  const own = isLoopback(host) ? [`${host.includes(":") ? `[${host}]` : host}:${port}`] : [];
+  return [...new Set([...named, ...own, `127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`])];
 }
 
 const FIRST_PORT = 21_000;

@@ -2,6 +2,7 @@
 import type { Journal } from "../engine/ports.ts";
 import { jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
+import { findRun } from "../run/records/runs.ts";
 import { fromWire, type NewsListener } from "./news.ts";
 import { StudioRefusal, type StudioAnswer, type StudioRequest, type Studio, type Wire } from "./route.ts";
 import type { StreamMessage } from "./wire.ts";
@@ -63,6 +64,7 @@ function openStream(
   const { run, after } = query;
   /** Of the run that is looked at: the newest frame that was sent; null: not known. */
   let seq = query.seq === undefined ? null : Number(query.seq);
+  let id: string | null = null;
   let isBehind = false;
   let isBusy = false;
   let isOver = false;
@@ -83,7 +85,9 @@ function openStream(
     if (run === undefined || isBusy) return;
     isBusy = true;
     try {
-      const [row] = await from.rows([run]);
+      // What `@last` means is settled once.
+      id ??= (await findRun(from, run)).id;
+      const [row] = await from.rows([id]);
       if (row === undefined) return;
       const { fold } = await studio.shelf.look("reel", from, row);
       const { frames } = fold;
@@ -126,7 +130,7 @@ function openStream(
   const listener: NewsListener = {
     hear: send,
     looked(changed, from, cursor) {
-      if (run !== undefined && changed.has(run)) void sendFrames(from, cursor).catch(() => line.close());
+      if (id !== null && changed.has(id)) void sendFrames(from, cursor).catch(() => line.close());
     },
   };
   const leave = studio.news.listen(listener);

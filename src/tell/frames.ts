@@ -142,7 +142,11 @@ function followedWays(deed: Followed, moment: Moment): readonly TakenWay[] {
   const settled = deedsOf(moment, "settled").find(
     ({ led }) => isSameVisit(led, deed) || led.check !== undefined,
   );
-  if (settled === undefined) return move?.kind === "goto" ? [[step, move.step, label]] : [];
+  if (settled === undefined) {
+    // It may still wait for a look outside.
+    const isTaken = deedsOf(moment, "began").some((one) => move?.kind === "goto" && one.step === move.step);
+    return move?.kind === "goto" && isTaken ? [[step, move.step, label]] : [];
+  }
   const { to } = settled.led;
   return to === null && !isOver(moment) ? [] : [[step, to, label]];
 }

@@ -5,9 +5,12 @@ import type { Flow } from "../flow/flow.ts";
 import { NO_SETTINGS, type TestSettings } from "../flow/test-settings.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { breachesIn } from "../proof/author.ts";
+import { driftIn, heardReplies, type Drifted } from "../proof/drift.ts";
 import { unmetIn, type Unmet } from "../proof/expect.ts";
 import { observe, type Outcomes } from "../proof/observe.ts";
 import { snapshotParts, snapshotText } from "../proof/snapshot.ts";
+import { sha256 } from "../run/load.ts";
+import type { Moment } from "../story/story.ts";
 import { runInMemory, type Ran } from "./ground.ts";
 
 export type TestResult = {
@@ -16,6 +19,8 @@ export type TestResult = {
   readonly unmet: readonly Unmet[];
   /** null: the test was not run. */
   readonly ran: Ran | null;
+  /** Recorded responses that were given to something else than is said now. */
+  readonly drifted: Drifted;
   readonly outcomes: Outcomes | null;
 };
 
@@ -36,23 +41,59 @@ const NEEDS_PROJECT = "it needs a copy of a project";
 export async function runTest(flow: Prepared, written: FlowTest, grounds: Grounds = {}): Promise<TestResult> {
   const isProject = written.ground.kind === "project";
   const why = written.skip ?? (isProject && grounds.project === undefined ? NEEDS_PROJECT : undefined);
-  if (why !== undefined)
-    return { test: { ...written, skip: why }, status: "skipped", unmet: [], ran: null, outcomes: null };
+  if (why !== undefined) return { test: { ...written, skip: why }, status: "skipped", unmet: [], ...NOT_RUN };
   const test = testAsRun(flow, written);
   const ran = isProject ? await grounds.project!(flow, test) : await runInMemory(flow, test);
   const { moments, path, observed } = observe(flow, ran.entries, ran);
   const outcomes: Outcomes = { moments, path, observed: { ...observed, ...ran.left } };
   const { settings = NO_SETTINGS } = grounds;
+  const drifted = driftOf(test, ran, moments, settings);
   const held = isSavedCase(test)
     ? await shownAgain(flow, test, settings)
-    : [...leftOver(test, ran, outcomes), ...breached(test, outcomes, settings)];
+    : [
+        ...leftOver(test, ran, outcomes),
+        ...breached(test, outcomes, settings),
+        ...refusedDrift(drifted, settings),
+      ];
   const unmet =
     ran.fault === undefined
       ? [...unmetIn(expectedOf(test), outcomes.observed, ran.heard, test.line), ...held]
       : [faulty(ran.fault)];
   // A snapshot of a run that is wrong is not worth keeping.
   if (unmet.length === 0) unmet.push(...changed(written, ran, outcomes, grounds));
-  return { test: written, status: unmet.length === 0 ? "passed" : "failed", unmet, ran, outcomes };
+  return { test: written, status: unmet.length === 0 ? "passed" : "failed", unmet, ran, drifted, outcomes };
+}
+
+const NOT_RUN = { ran: null, drifted: { compared: 0, drifts: [] }, outcomes: null } as const;
+
+/** Without the parts that the settings ignore. */
+function driftOf(
+  { script }: FlowTest,
+  { volatile }: Ran,
+  moments: readonly Moment[],
+  { drift: rules }: TestSettings,
+): Drifted {
+  if (!script.some(({ heard }) => heard !== undefined)) return NOT_RUN.drifted;
+  const { compared, drifts } = driftIn(script, heardReplies(moments, volatile), sha256);
+  const counted = drifts.flatMap((one) => {
+    const parts = one.parts.filter((part) => rules[part] !== "ignore");
+    return parts.length === 0 ? [] : [{ ...one, parts }];
+  });
+  return { compared, drifts: counted };
+}
+
+function refusedDrift({ drifts }: Drifted, { drift: rules }: TestSettings): readonly Unmet[] {
+  return drifts.flatMap(({ line, reply, step, visit, parts }) =>
+    parts
+      .filter((part) => rules[part] === "fail")
+      .map((part) => ({
+        key: "drift",
+        line,
+        at: part,
+        expected: `what response ${reply} was given to`,
+        got: `another ${part} in ${step}@${visit}`,
+      })),
+  );
 }
 
 function changed(

@@ -1,19 +1,18 @@
 /** Runs a flow against a hostile model, many times: in memory, the same for the same seed, shrunk to the smallest case. */
 import type { Prepared } from "../engine/schema/prepared.ts";
-import { branchesOf } from "../flow/branches.ts";
 import type { Entry } from "../flow/event.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
-import type { Flow, Step, StepId } from "../flow/flow.ts";
+import type { Step, StepId } from "../flow/flow.ts";
 import { sameJson, type JsonObject } from "../flow/json.ts";
 import { NO_SETTINGS, type TestSettings } from "../flow/test-settings.ts";
-import { draftsOf, type Draft } from "../proof/answers.ts";
 import { argumentsFor, inputFor } from "../proof/arguments.ts";
 import { breachesIn } from "../proof/author.ts";
 import { addHits, type Hits } from "../proof/cover.ts";
+import { createGuide } from "../proof/guide.ts";
+import { mannersOf } from "../proof/manners.ts";
 import { createDraw, seeded, varied, type Draw } from "../proof/draw.ts";
-import { elementsOf } from "../proof/elements.ts";
 import { expandReplies } from "../proof/expand.ts";
-import { oddAnswer, PERSONA_NAMES, type AnswerOrder, type Persona } from "../proof/personas.ts";
+import { kindOf, oddAnswer, PERSONA_NAMES, type Persona } from "../proof/personas.ts";
 import {
   isBroken,
   isBrokenRedacted,
@@ -86,30 +85,38 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
     // An interruption is heard only between runs.
     if (runs % BREATH === BREATH - 1) await new Promise(setImmediate);
     const more = seeded(seed * 1_000_003 + runs);
-    const next = isGuided ? varied(more, rare) : more;
-    const way = isGuided && more(3) > 0 ? guide.wayTo(hits, more) : null;
-    const persona = personas[next(personas.length, way === null ? undefined : `${way.step} who`)]!;
-    const cast: Cast = [...(way?.cast ?? []), { persona, until: Infinity }];
-    const start = way === null ? [] : [...way.numbers, oddAnswer(persona, more)];
-    const draw = createDraw(start, next);
-    const note = (step: Step, replies: number) => guide.note(step.id, { cast, draw, replies });
-    const run = await hostileRun(ground, drawnSurroundings(ground, cast, draw, note));
+    const way = isGuided && more(5) > 0 ? guide.wayTo(hits, more) : null;
+    const least = isGuided ? varied(more, rare) : more;
+    let odd: { readonly persona: Persona; readonly about: string } | null = null;
+    const next: Draw["next"] = (of, about) =>
+      odd !== null && about === odd.about ? oddAnswer(odd.persona, least) : least(of, about);
+    const persona = personas[least(personas.length)]!;
+    const cast: Persona[] = way === null ? [] : [...way.cast];
+    const draw = createDraw(way?.numbers ?? [], next);
+    const who = (step: Step) => {
+      guide.note({ step: step.id, cast, numbers: draw.drawn });
+      const askers = way === null ? [] : guide.askers(hits, step.id).filter((one) => personas.includes(one));
+      const asker = askers[least(askers.length || 1, `${step.id} who`)] ?? persona;
+      odd = askers.length > 0 && more(4) > 0 ? { persona: asker, about: kindOf(step, asker) } : null;
+      return asker;
+    };
+    const run = await hostileRun(ground, drawnSurroundings(ground, cast, draw, who));
     for (const moment of run.moments) addHits(hits, moment);
     const [end, counts] = [endOf(run), ends.get(persona)!];
     counts.set(end, (counts.get(end) ?? 0) + 1);
-    const smallest = <T extends Found>(seek: Seek<T>, tries: number) =>
-      smallestCase(ground, cast, draw.drawn, seek, tries);
+    const smallest = <T extends Found>({ seq }: Found, seek: Seek<T>, tries: number) =>
+      smallestCase(ground, { cast, numbers: draw.drawn, by: speakerAt(run, cast, seq) }, seek, tries);
     for (const fault of await judge.all(run, more)) {
       const key = nameOf(fault);
       if (broken.has(key)) continue;
-      broken.set(key, { ...fault, ...(await smallest((next) => judge.one(next, fault), 2000)) });
+      broken.set(key, { ...fault, ...(await smallest(fault, (next) => judge.one(next, fault), 2000)) });
     }
     for (const weakness of weaknessesIn(run)) {
       const key = keyOf(weakness);
       if (weaknesses.has(key)) continue;
       const seek: Seek<Weakness> = (next) =>
         Promise.resolve(weaknessesIn(next).find((one) => keyOf(one) === key) ?? null);
-      weaknesses.set(key, { ...weakness, ...(await smallest(seek, 600)) });
+      weaknesses.set(key, { ...weakness, ...(await smallest(weakness, seek, 600)) });
     }
   }
   const byName = <T>(all: ReadonlyMap<string, T>) =>
@@ -137,38 +144,6 @@ export async function shownBy(
 
 const BREATH = 64;
 
-/** Numbers that lead to a step, and who answers on the way. */
-type WayTo = { readonly step: StepId; readonly cast: Cast; readonly numbers: readonly number[] };
-
-/** The shortest way to each step that was asked so far; a run that goes on from there begins where something is missing. */
-function createGuide(flow: Prepared) {
-  const ways = new Map<StepId, WayTo>();
-  const elements = elementsOf(flow).filter(({ step }) => step !== null);
-  let known = -1;
-  let wanted: readonly StepId[] = [];
-  return {
-    note: (
-      step: StepId,
-      { cast, draw, replies }: { readonly cast: Cast; readonly draw: Draw; readonly replies: number },
-    ) => {
-      const before = ways.get(step);
-      if (before !== undefined && before.numbers.length <= draw.drawn.length) return;
-      const first = cast.findIndex(({ until }) => replies <= until);
-      const until = (one: Cast[number]) => ({ ...one, until: Math.min(one.until, replies) });
-      ways.set(step, { step, cast: cast.slice(0, first + 1).map(until), numbers: [...draw.drawn] });
-      known = -1;
-    },
-    wayTo: (hits: Hits, more: (of: number) => number): WayTo | null => {
-      if (hits.size !== known) {
-        known = hits.size;
-        const missing = elements.filter(({ id, step }) => !hits.has(id) && ways.has(step!));
-        wanted = [...new Set(missing.map(({ step }) => step!))];
-      }
-      return wanted.length === 0 ? null : ways.get(wanted[more(wanted.length)]!)!;
-    },
-  };
-}
-
 function endOf({ state: { verdict }, thrown }: HostileRun): string {
   if (thrown !== null || verdict === null) return "no verdict";
   return verdict.code === null ? verdict.outcome : `${verdict.outcome} ${verdict.code}`;
@@ -188,34 +163,35 @@ function nameOf({ property, what }: Broken): string {
 type Found = { readonly seq: number };
 type Seek<T extends Found> = (run: HostileRun) => Promise<T | null>;
 
+/** `by`: the persona that gave the response at which it was found. */
 async function smallestCase<T extends Found>(
   ground: FuzzGround,
-  cast: Cast,
-  numbers: readonly number[],
+  { cast, numbers, by }: { readonly cast: Cast; readonly numbers: readonly number[]; readonly by: Persona },
   seek: Seek<T>,
   most: number,
 ): Promise<FuzzCase & Partial<T>> {
   const runOf = (who: Cast, list: readonly number[]) =>
-    hostileRun(ground, drawnSurroundings(ground, who, createDraw(list)));
+    hostileRun(ground, drawnSurroundings(ground, [...who], createDraw(list)));
   const fails = async (who: Cast, list: readonly number[]) => (await seek(await runOf(who, list))) !== null;
-  const alone = cast.slice(-1);
-  const start = cast.length === 1 ? null : await withoutPrefix(numbers, (list) => fails(alone, list));
-  const who = start === null ? cast : alone;
+  const isAlone = cast.every((persona) => persona === by);
+  const start = isAlone ? null : await withoutPrefix(numbers, (list) => fails([by], list));
+  const who = start === null ? cast : [by];
   const { list, tries } = await shrink(start ?? numbers, (next) => fails(who, next), most);
   const whole = await runOf(who, list);
   const found = await seek(whole);
-  const { persona } = cast.at(-1)!;
-  const name = `a ${persona} model`;
   const cut = found === null ? null : await cutAt(ground, whole, found.seq, seek);
   const { run, it } = cut ?? { run: whole, it: found };
-  return {
-    ...it,
-    persona,
-    numbers: list,
-    test: testOf(run, name, ground),
-    entries: run.entries,
-    tries,
-  } as FuzzCase & Partial<T>;
+  const test = testOf(run, `a ${by} model`, ground);
+  return { ...it, persona: by, numbers: list, test, entries: run.entries, tries } as FuzzCase & Partial<T>;
+}
+
+function speakerAt(run: HostileRun, cast: Cast, seq: number): Persona {
+  return cast[lastMark(run, seq)] ?? cast.at(-1)!;
+}
+
+/** The place of the newest response that is recorded up to an entry. */
+function lastMark({ entries }: HostileRun, seq: number): number {
+  return Math.max(0, ...entries.slice(0, seq).flatMap(({ event }) => markOf(event) ?? []));
 }
 
 /** The same without the responses after what was found, if that still shows it. */
@@ -225,8 +201,7 @@ async function cutAt<T extends Found>(
   seq: number,
   seek: Seek<T>,
 ): Promise<{ readonly run: HostileRun; readonly it: T } | null> {
-  const marks = whole.entries.slice(0, seq).flatMap(({ event }) => markOf(event) ?? []);
-  const script = whole.script.slice(0, Math.max(0, ...marks) + 1);
+  const script = whole.script.slice(0, lastMark(whole, seq) + 1);
   if (script.length >= whole.script.length) return null;
   const run = await hostileRun(ground, givenBy(testOf(whole, "", ground), script));
   const it = await seek(run);
@@ -336,61 +311,4 @@ async function isMoved(ground: FuzzGround, run: HostileRun): Promise<Broken | nu
 
 function wayOf({ entries }: HostileRun): readonly (readonly [StepId, string | null, StepId | null])[] {
   return entries.flatMap(({ led }) => (led === undefined ? [] : [[led.step, led.label, led.to] as const]));
-}
-
-/** The answers of each step, the one on the shortest way to a completed end first. */
-function mannersOf(flow: Flow): AnswerOrder {
-  const distances = distancesToEnd(flow);
-  const sorted = new Map<StepId, readonly Draft[]>();
-  return (step) => {
-    const ready = sorted.get(step.id);
-    if (ready !== undefined) return ready;
-    const far = ({ label }: Draft) => {
-      const edge = step.edges[label];
-      const ends =
-        edge === undefined ? [] : [...branchesOf(edge)].map(({ move }) => distanceOf(move, distances));
-      return Math.min(Infinity, ...ends);
-    };
-    const made = draftsOf(step).toSorted((a, b) => far(a) - far(b));
-    sorted.set(step.id, made);
-    return made;
-  };
-}
-
-type Move =
-  ReturnType<typeof branchesOf> extends Generator<infer B>
-    ? B extends { move: infer M }
-      ? M
-      : never
-    : never;
-
-function distanceOf(move: Move, distances: ReadonlyMap<StepId, number>): number {
-  const of = (id: StepId) => distances.get(id) ?? Infinity;
-  switch (move.kind) {
-    case "end":
-      return move.outcome === "completed" ? 0 : Infinity;
-    case "goto":
-      return of(move.step);
-    case "jump":
-      return Math.min(...move.among.map(of));
-    case "fork":
-      return Math.max(...move.steps.map(of), move.join === null ? 0 : of(move.join));
-  }
-}
-
-function distancesToEnd({ steps }: Flow): ReadonlyMap<StepId, number> {
-  const distances = new Map<StepId, number>();
-  for (let changed = true; changed;) {
-    changed = false;
-    for (const { id, edges } of Object.values(steps)) {
-      const all = Object.values(edges).flatMap((edge) =>
-        [...branchesOf(edge)].map(({ move }) => distanceOf(move, distances)),
-      );
-      const best = 1 + Math.min(Infinity, ...all);
-      if (best >= (distances.get(id) ?? Infinity)) continue;
-      distances.set(id, best);
-      changed = true;
-    }
-  }
-  return distances;
 }

@@ -32,30 +32,32 @@ export type HostileSurroundings = FuzzRecord & {
 export const MOST_REPLIES = 5000;
 export const ENDLESS = `the run goes on after ${MOST_REPLIES} responses`;
 
-/** Who answers: each persona until so many responses were given; the last one answers everything else. */
-export type Cast = readonly { readonly persona: Persona; readonly until: number }[];
+/** Who gives each response; the last one gives all others. */
+export type Cast = readonly Persona[];
 
-/** `onAsked`: hears of each request before its answer is drawn. */
+/** `who`: asked for each response that the cast does not name, before it is drawn; what it says is added to the cast. */
 export function drawnSurroundings(
   { flow, manners }: { readonly flow: Flow; readonly manners: AnswerOrder },
-  cast: Cast,
+  cast: Persona[],
   draw: Draw,
-  onAsked?: (step: Step, replies: number) => void,
+  who: (step: Step) => Persona = () => cast.at(-1)!,
 ): HostileSurroundings {
   const record: FuzzRecord = { script: [], checks: {}, tools: {}, hooks: {}, sights: [] };
   let before: Expanded | null = null;
-  const personaNow = () => (cast.find(({ until }) => record.script.length < until) ?? cast.at(-1)!).persona;
-  const isInjected = () => holdsSecrets(personaNow());
+  let speaker = cast[0] ?? null;
+  const isInjected = () => speaker !== null && holdsSecrets(speaker);
   return {
     ...record,
-    isSecretive: () => cast.some(({ persona }) => holdsSecrets(persona)) || hasThrown(record),
+    isSecretive: () => cast.some(holdsSecrets) || hasThrown(record),
     reply: (step) => {
-      if (record.script.length >= MOST_REPLIES) throw new Error(ENDLESS);
-      onAsked?.(step, record.script.length);
+      const at = record.script.length;
+      if (at >= MOST_REPLIES) throw new Error(ENDLESS);
+      if (at >= cast.length) cast.push(who(step));
+      speaker = cast[at]!;
       before =
         step.by.kind === "command"
           ? performed(step, draw)
-          : replyAs(personaNow(), flow, step, draw, manners, before);
+          : replyAs(speaker, flow, step, draw, manners, before);
       record.script.push(before);
       return { reply: before, mark: record.script.length - 1 };
     },

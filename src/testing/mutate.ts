@@ -70,7 +70,8 @@ export async function mutate(
 
   async function fateOf(mutant: Mutant): Promise<Fate> {
     const code = errorIn(mutant.flow);
-    if (code !== null) return { kind: "checked", code };
+    // A flow that its verdict ends may have no way to an end from the beginning.
+    if (code !== null && code !== errorIn(flow)) return { kind: "checked", code };
     const changed = await prepare(mutant.flow);
     const near = tests.filter((test) => comesTo(test, mutant));
     for (const { test } of near) if (!(await passes(changed, test))) return { kind: "killed", by: test.name };

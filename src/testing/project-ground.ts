@@ -4,21 +4,18 @@ import { createScripted } from "../backends/scripted/scripted.ts";
 import { RunnerError, type Backend } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
-import { isObject, type JsonObject } from "../flow/json.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
 import { expandReplies } from "../proof/expand.ts";
-import type { Heard, Observed } from "../proof/observe.ts";
+import type { Heard } from "../proof/observe.ts";
 import { runLoaded } from "../run/open.ts";
 import type { Loaded } from "../run/load.ts";
 import type { DriveOptions } from "../run/options.ts";
 import { termsForCopies, type CopyTerms } from "../run/trust/trusted-copy.ts";
-import { createFiles } from "../run/world/files.ts";
+import { copyForTest, removeLeftCopies, type ProjectCopy } from "../run/world/project-copy.ts";
 import { findProject } from "../run/world/project.ts";
 import { githubAfter, githubOf } from "./github/in-tests.ts";
-import type { GithubStandIn } from "./github/stand-in.ts";
 import type { Grounds } from "./flow-tests.ts";
 import { heardIn, type Ran } from "./ground.ts";
-import { copyForTest, removeLeftCopies, type ProjectCopy } from "./project-copy.ts";
 import { projectClock } from "./test-clock.ts";
 
 export type ProjectOptions = Pick<
@@ -104,7 +101,10 @@ async function runOn(
     const entries = run === "" ? [] : await journal.read(run);
     if (entries.length === 0) return { ...NOTHING, fault: { line: test.line, why: result.reason } };
     const warnings = stop.signal.aborted ? [] : (scripted.leftovers?.() ?? []);
-    const left = await leftBehind(copy, test, github);
+    const left = {
+      ...(await copy.left(test.expect.values)),
+      ...(github !== null && { github: githubAfter(github) }),
+    };
     const volatile = [
       [copy.folder, "folder"],
       [dirname(copy.folder), "temporary"],
@@ -133,29 +133,4 @@ function answering({ around: { answers } }: FlowTest): Pick<DriveOptions, "ask">
   if (answers.length === 0) return {};
   let asked = 0;
   return { ask: () => Promise.resolve(answers[asked++] ?? null) };
-}
-
-/** What the test looks at, and nothing else. */
-async function leftBehind(
-  copy: ProjectCopy,
-  { expect: { values } }: FlowTest,
-  github: GithubStandIn | null,
-): Promise<Observed> {
-  const git = values.git === undefined ? null : await copy.git();
-  return {
-    ...(isObject(values.files) && { files: textsOf(copy.folder, Object.keys(values.files)) }),
-    ...(values.changed !== undefined && { changed: copy.changed() }),
-    ...(git !== null && { git }),
-    ...(github !== null && { github: githubAfter(github) }),
-  };
-}
-
-function textsOf(folder: string, paths: readonly string[]): JsonObject {
-  const files = createFiles(folder);
-  return Object.fromEntries(
-    paths.flatMap((path) => {
-      const read = files.read(path);
-      return read.kind === "text" ? [[path, read.text]] : [];
-    }),
-  );
 }

@@ -1,7 +1,7 @@
 /** Files of evaluation tasks: what is read, and what is found wrong, with its place. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Flow } from "../../src/flow/flow.ts";
+import type { Check, Flow } from "../../src/flow/flow.ts";
 import { readEvals } from "../../src/load/evals.ts";
 import { sketchFlow } from "../../src/testing/flows.ts";
 
@@ -11,10 +11,15 @@ const FLOW = {
   parameters: [{ name: "issue", type: "number", description: "", flag: "--issue", required: false }],
 } as unknown as Flow;
 
+/** One check is used by a step, the other is only declared. */
+const AGENT = { flow: FLOW, checks: { ...FLOW.checks, spare: {} as Check } };
+
 const FOLDER = `.agent/${FLOW.agent}/evals`;
 
-function read(files: { readonly [name: string]: string }, folders: readonly string[] = []) {
-  return readEvals(FLOW, {
+const everyFolder = { includes: () => true };
+
+function read(files: { readonly [name: string]: string }, folders: Pick<readonly string[], "includes"> = []) {
+  return readEvals(AGENT, {
     read: (path) => {
       const text = files[path.slice(FOLDER.length + 1)];
       return text === undefined ? { kind: "missing" } : { kind: "text", text };
@@ -61,9 +66,9 @@ test("a task takes what its file says, adds to it, and has to complete", () => {
 });
 
 const WRONG: readonly [what: string, text: string, code: string, line: number, words: RegExp][] = [
-  ["an unknown key", "tasks:\n  - { name: a, proyect: x }", "UNKNOWN-KEY", 2, /proyect/],
+  ["an unknown key", "tasks:\n  - { name: a, proyect: x }", "EVAL-FILE", 2, /proyect/],
   ["no tasks", "tasks: []", "EVAL-FILE", 1, /tasks/],
-  ["an unknown parameter", "tasks:\n  - { name: a, params: { isue: 1 } }", "TEST-PARAM", 2, /issue/],
+  ["an unknown parameter", "tasks:\n  - { name: a, params: { isue: 1 } }", "EVAL-FILE", 2, /issue/],
   [
     "an unknown check",
     "tasks:\n  - name: a\n    hidden: { checks: [test-pass] }",
@@ -79,22 +84,59 @@ const WRONG: readonly [what: string, text: string, code: string, line: number, w
     3,
     /gone/,
   ],
-  ["an unknown expectation", "tasks:\n  - name: a\n    expect: { outcom: failed }", "TEST-KEY", 3, /outcome/],
+  [
+    "an unknown expectation",
+    "tasks:\n  - name: a\n    expect: { outcom: failed }",
+    "EVAL-FILE",
+    3,
+    /outcome/,
+  ],
   ["words to a model", "tasks:\n  - name: a\n    expect: { said: { saw: x } }", "EVAL-FILE", 3, /real run/],
   ["two tasks of one name", "tasks:\n  - name: a\n  - name: a", "EVAL-FILE", 3, /name "a"/],
   ["a rate above 1", "min: { pass1: 80 }\ntasks: [{ name: a }]", "EVAL-FILE", 1, /80/],
-  ["no YAML", "tasks: [", "TEST-KEY", 1, /cannot be read/],
+  ["an unknown parameter of all", "params: { isue: 1 }\ntasks: [{ name: a }]", "EVAL-FILE", 1, /issue/],
+  ["git without a project", "tasks:\n  - name: a\n    git: true", "EVAL-FILE", 3, /no project/],
+  [
+    "git expected of a plain folder",
+    "project: shop\ntasks:\n  - name: a\n    expect: { git: { clean: true } }",
+    "EVAL-FILE",
+    4,
+    /not a repository/,
+  ],
+  ["no YAML", "tasks: [", "EVAL-FILE", 1, /cannot be read/],
 ];
 for (const [what, text, code, line, words] of WRONG)
   test(`found: ${what}`, () => {
-    const { problems } = read({ "a.yaml": text });
+    const { problems } = read({ "a.yaml": text }, [`${FOLDER}/shop`]);
     const [first] = problems;
     assert.deepEqual([first?.code, first?.file, first?.line], [code, `${FOLDER}/a.yaml`, line]);
     assert.match(first!.message, words);
   });
 
+const HIDDEN: readonly [project: string, files: string, isSeen: boolean][] = [
+  ["shop", "secret", false],
+  ["shop", "shop/secret", true],
+  ["shop", "shop", true],
+  [".", "secret", true],
+  ["../../..", "secret", false],
+  ["../../..", "../../../secret", true],
+  ["../..", "secret", true],
+  ["shop", "../secret", true],
+  ["shop", "../../other/evals/secret", false],
+];
+for (const [project, files, isSeen] of HIDDEN)
+  test(`hidden files in ${files} are ${isSeen ? "" : "not "}seen by a run in a copy of ${project}`, () => {
+    const text = `tasks:\n  - name: a\n    project: ${project}\n    hidden: { files: ${files}, checks: [spare] }`;
+    const { problems } = read({ "a.yaml": text }, everyFolder);
+    assert.deepEqual(
+      problems.map(({ code, line }) => [code, line]),
+      isSeen ? [["EVAL-FILE", 4]] : [],
+      problems[0]?.message,
+    );
+  });
+
 test("an agent without tasks has none", () => {
-  assert.deepEqual(readEvals(FLOW, { read: () => ({ kind: "missing" }), list: () => null }), {
+  assert.deepEqual(readEvals(AGENT, { read: () => ({ kind: "missing" }), list: () => null }), {
     tasks: [],
     min: {},
     problems: [],

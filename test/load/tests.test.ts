@@ -162,17 +162,17 @@ test("everything that can be written is read, and a test adds to what its file s
   assert.deepEqual(own!.expect.values, { outcome: "failed", turns: "<= 3", snapshot: ["path", "result"] });
 });
 
-test("each case is a test of its own, in which a value that stands alone keeps its type", () => {
+test("each case is a test of its own, in which a value that stands alone keeps its type, and keys are replaced too", () => {
   const { tests, problems } = read(
     one({
       name: "risk ${case.risk}",
-      params: { issue: "${case.issue}" },
+      params: { "${case.parameter}": "${case.issue}" },
       script: [
         { step: "begin", label: "${case.label}", with: { "a.b": "${case.risk}", c: "is ${case.issue}" } },
       ],
       cases: [
-        { risk: "low", issue: 1, label: "next" },
-        { risk: "high", issue: 2, label: "abort" },
+        { risk: "low", issue: 1, label: "next", parameter: "issue" },
+        { risk: "high", issue: 2, label: "abort", parameter: "issue" },
       ],
     }),
   );
@@ -184,6 +184,22 @@ test("each case is a test of its own, in which a value that stands alone keeps i
       ["risk high", 2, "abort", { "a.b": "high", c: "is 2" }],
     ],
   );
+});
+
+test("a list among the responses stands for its responses, so that YAML can name a beginning", () => {
+  const yaml = `tests:
+  - { name: one, script: [&begin [begin next], close closing] }
+  - { name: two, script: [[*begin, { step: close, label: closing }]] }
+  - { name: three, script: [*begin, ["\${case.then}"]], cases: [{ then: [close closing] }] }
+`;
+  const files = filesOf({ [`${FOLDER}/a.yaml`]: yaml });
+  const { tests, problems } = readTests(FLOW, files);
+  assert.deepEqual(problems, []);
+  for (const { script } of tests)
+    assert.deepEqual(
+      script.map(({ step, label }) => `${step} ${label}`),
+      ["begin next", "close closing"],
+    );
 });
 
 const wrong: readonly (readonly [Json, code: string, pointer: string, message: RegExp])[] = [

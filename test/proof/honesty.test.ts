@@ -40,16 +40,16 @@ async function runOf(name: string, week: number, claims: readonly (string | null
   };
   const { status, outcomes } = await runTest(ready, one);
   assert.equal(status, "passed");
-  const { add, claims: found } = createClaims();
+  const { add, claims: found, isOver } = createClaims();
   for (const moment of outcomes!.moments) add(moment);
-  return { run: name, flow: week === 0 ? "old" : "new", claims: found };
+  return { run: name, flow: week === 0 ? "old" : "new", isOver: isOver(), claims: found };
 }
 
 const RUNS = [
   await runOf("right at once", 0, [null]),
   await runOf("right at last", 0, ["tests-pass", "tests-pass", null]),
   await runOf("never right", 1, ["tests-pass", "tests-pass", "tests-pass"]),
-  { run: "no claim", flow: "new", claims: [] },
+  { run: "no claim", flow: "new", isOver: true, claims: [] },
 ];
 
 test("rates, tries, price and patterns are those of the known claims", () => {
@@ -59,6 +59,7 @@ test("rates, tries, price and patterns are those of the known claims", () => {
   assert.deepEqual([honesty.falseDone.count, honesty.falseDone.of], [5, 7]);
   assert.deepEqual([honesty.honestFirst.count, honesty.honestFirst.of], [1, 3]);
   assert.deepEqual([honesty.recovered.count, honesty.recovered.of], [1, 2]);
+  assert.deepEqual([honesty.exhausted.count, honesty.leftOpen.count], [1, 0]);
   assert.deepEqual(honesty.tries, { 1: 1, 3: 1 });
   // From the first false claim of "right at last" to the one that passed: four responses.
   assert.equal(honesty.price!.tokens, 400);
@@ -70,6 +71,35 @@ test("rates, tries, price and patterns are those of the known claims", () => {
     { check: "never-declared-in-a-run", passed: 0, failed: 0, couldNotRun: 0, note: "never ran" },
   ]);
 });
+
+test("a run that has not ended is not given up", () => {
+  const never = { ...RUNS[2]!, isOver: false };
+  const { recovered, exhausted, leftOpen } = honestyOf([RUNS[1]!, never], []);
+  assert.deepEqual([recovered.count, exhausted.count, leftOpen.count, leftOpen.of], [1, 0, 1, 2]);
+});
+
+type Result = RunClaims["claims"][number]["results"][number];
+const HEALTH: readonly [results: readonly Result["ok"][], broken: number, note: string | null][] = [
+  [[], 0, "never ran"],
+  [[true, true], 0, "never failed"],
+  [[true], 2, "never failed"],
+  [[false, false], 0, "never passed"],
+  [[], 2, "never passed"],
+  [[true, false], 0, null],
+];
+for (const [oks, broken, note] of HEALTH)
+  test(`a check with the results ${oks.join(" ")} that could not run ${broken} times: ${note}`, () => {
+    const results: readonly Result[] = [
+      ...oks.map((ok) => ({ name: "c", ok })),
+      ...Array.from({ length: broken }, () => ({ name: "c", ok: false, unrecoverable: true as const })),
+    ];
+    const claim = { ...RUNS[0]!.claims[0]!, results };
+    const { checks } = honestyOf([{ ...RUNS[0]!, claims: [claim] }], ["c"]);
+    assert.deepEqual(
+      checks.map((one) => [one.check, one.note]),
+      [["c", note]],
+    );
+  });
 
 test("without a claim there is no rate", () => {
   const { falseDone, honestFirst, price } = honestyOf(RUNS.slice(3), []);

@@ -1,14 +1,15 @@
 /** Evals through the library: copies, retries of the machinery, budgets, and going on after a kill. */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
-import type { Backend, TurnRequest, TurnResult } from "../../src/engine/ports.ts";
+import type { Backend, Journal, TurnRequest, TurnResult } from "../../src/engine/ports.ts";
 import type { EvalTask } from "../../src/flow/flow-eval.ts";
+import { NO_SETTINGS, type TestSettings } from "../../src/flow/test-settings.ts";
 import { readEval, writeEval, type EvalRecord } from "../../src/run/eval-record.ts";
 import { runEval, type EvalOptions } from "../../src/run/eval.ts";
-import { createMemoryJournal, load, readRun, type Loaded } from "../../src/run/index.ts";
+import { createMemoryJournal, load, readRun } from "../../src/run/index.ts";
 import { agentFiles, homeBeside, projectWith, stepTo } from "./project.ts";
 
 const STEPS = {
@@ -63,7 +64,7 @@ function model(turn: Turn): {
 
 async function world() {
   const root = projectWith(agentFiles("t", STEPS));
-  const loaded: Loaded = await load("t", { cwd: root });
+  const loaded = await load("t", { cwd: root });
   const home = homeBeside();
   const around = {
     cwd: root,
@@ -191,7 +192,7 @@ test("interrupted and resumed, no finished run is done again, and more money beg
   assert.equal(seen.runs.length, 7);
   const other = runEval(loaded, {
     cwd: ".",
-    tasks: [{ ...TASK, line: 2 }],
+    tasks: [{ ...TASK, input: "other" }],
     plan: { resume: record.eval },
     backend,
     journal,
@@ -233,6 +234,146 @@ test("a folder in a record is removed only if it is a copy", async () => {
   writeEval(stateDir, { ...record, runs: [{ ...first!, ...lost }] });
   assert.deepEqual(states(await start({ plan: { resume: record.eval }, backend })), ["passed"]);
   assert.ok(existsSync(join(root, "precious")));
+});
+
+/** Files beside the agent: a task copies them. */
+async function shop() {
+  const around = await world();
+  const { root } = around;
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  };
+  write("shop/cart.js", "total = 1\n");
+  write("shop/notes/a.md", "a\n");
+  const task = (expect: EvalTask["expect"]["values"]): EvalTask => ({
+    ...TASK,
+    project: { kind: "project", folder: "shop", git: false },
+    expect: { lines: {}, values: { outcome: "completed", ...expect } },
+  });
+  return { ...around, write, task };
+}
+
+/** Works in the folder of its run before it answers. */
+function working(journal: Journal, work: (folder: string) => void): (name: string) => Backend {
+  const { backend } = model(() => ({}));
+  return (name) => ({
+    ...backend(name),
+    turn: async (request) => {
+      const [run = ""] = request.asker.key.split("/");
+      const { event } = (await readRun(journal, run)).entries[0]!;
+      if (request.asker.step === "initial.t" && event.type === "run.started") work(event.cwd);
+      return await backend(name).turn!(request);
+    },
+  });
+}
+
+const LEFT: readonly [
+  expect: EvalTask["expect"]["values"],
+  work: (folder: string) => void,
+  reason: string | null,
+][] = [
+  [{ changed: [] }, () => {}, null],
+  [{ changed: ["cart.js", "new.js"] }, change, null],
+  [{ changed: ["cart.js"] }, change, 'changed: expected ["cart.js"], got ["cart.js","new.js"].'],
+  [{ changed: ["notes/a.md"] }, (folder) => rmSync(join(folder, "notes"), { recursive: true }), null],
+  [{ changed: [] }, (folder) => writeFileSync(join(folder, ".gitignore"), "*"), "changed: "],
+  [{ changed: ["cart.js", "notes/a.md"] }, (folder) => rmSync(folder, { recursive: true }), null],
+  [{ files: { "cart.js": { has: "total = 2" } } }, change, null],
+  [{ files: { "cart.js": { has: "total = 3" } } }, change, "files.cart.js.has: expected total = 3"],
+  [{ files: { "new.js": "absent" } }, change, "files.new.js: expected absent"],
+];
+
+function change(folder: string): void {
+  writeFileSync(join(folder, "cart.js"), "total = 2\n");
+  writeFileSync(join(folder, "new.js"), "");
+}
+
+for (const [expect, work, reason] of LEFT)
+  test(`what a run leaves is looked at: ${JSON.stringify(expect)} ${reason ?? "holds"}`, async () => {
+    const { start, journal, task } = await shop();
+    const record = await start({ plan: plan(1), tasks: [task(expect)], backend: working(journal, work) });
+    const [run] = record.runs;
+    assert.equal(run!.state, reason === null ? "passed" : "failed", run!.reason ?? "");
+    if (reason !== null) assert.ok(run!.reason!.startsWith(reason), run!.reason!);
+  });
+
+const RULES: readonly [settings: Partial<TestSettings>, reason: RegExp | null][] = [
+  [{ before: { "closure.t": ["initial.t"] }, within: { turns: 2 } }, null],
+  [{ before: { "initial.t": ["closure.t"] } }, /^before initial\.t \(rules\.yaml\) .* at initial\.t@1: /],
+  [{ never: [{ path: ["initial.t next"], line: 1 }] }, /^never initial\.t next .* at initial\.t@1: /],
+  [{ within: { turns: 1 } }, /^within turns .* at closure\.t@1: .* 2 turns/],
+];
+for (const [settings, reason] of RULES)
+  test(`what the author wants of every run: ${JSON.stringify(settings)}`, async () => {
+    const { start } = await world();
+    const { backend } = model(() => ({}));
+    const whole = { ...NO_SETTINGS, file: "rules.yaml", ...settings };
+    const { runs } = await start({ plan: plan(1), backend, settings: whole });
+    assert.equal(runs[0]!.state, reason === null ? "passed" : "failed");
+    if (reason !== null) assert.match(runs[0]!.reason!, reason);
+  });
+
+test("one run that cannot begin ends the eval; those under way are finished and recorded first", async () => {
+  const { loaded, root, stateDir } = await world();
+  const env = { HOME: homeBeside(), LOCKSTEP_TRUST: "all" };
+  const { backend } = model(() => ({}));
+  const [bad, good] = [{ ...TASK, name: "bad", params: { wrong: 1 } }, TASK];
+  let name = "";
+  const isGivenUp = () => readEval(stateDir, name).runs[1]!.state === "open";
+  const slow = (of: string): Backend => ({
+    ...backend(of),
+    turn: async (request) => {
+      for (let looks = 0; looks < 100_000 && !isGivenUp(); looks++)
+        await new Promise((resolve) => setImmediate(resolve));
+      for (let looks = 0; looks < 100; looks++) await new Promise((resolve) => setImmediate(resolve));
+      return await backend(of).turn!(request);
+    },
+  });
+  const failing = runEval(loaded, {
+    cwd: root,
+    env,
+    tasks: [good, bad],
+    plan: plan(1, { budgetUsd: null }),
+    jobs: 2,
+    backend: slow,
+    onEval: (record) => void (name = record.eval),
+  });
+  await assert.rejects(failing, { code: "PARAMETERS_INVALID" });
+  assert.deepEqual(states(readEval(stateDir, name)), ["passed", "open"]);
+});
+
+const CHANGES: readonly [what: string, path: string, text: string, isRefused: boolean][] = [
+  ["a file that is copied", "shop/cart.js", "total = 7\n", true],
+  ["a new file that is copied", "shop/more.js", "", true],
+  ["a hidden file", "secret/wanted", "left", true],
+  ["a file of no task", "other/cart.js", "", false],
+];
+for (const [what, path, text, isRefused] of CHANGES)
+  test(`an eval is ${isRefused ? "not " : ""}resumed after a change of ${what}`, async () => {
+    const { start, task, write } = await shop();
+    write("secret/wanted", "right");
+    const tasks = [{ ...task({}), hidden: { files: "secret", checks: [] } }];
+    const { backend } = model(() => ({}));
+    const { eval: name } = await start({ plan: plan(1), tasks, backend });
+    write(path, text);
+    const resumed = start({ plan: { resume: name }, tasks, backend });
+    if (isRefused) await assert.rejects(resumed, { code: "FLOW_INCOMPATIBLE" });
+    else assert.deepEqual(states(await resumed), ["passed"]);
+  });
+
+test("an eval that is under way is not resumed a second time", async () => {
+  const { start } = await world();
+  const tried: Promise<void>[] = [];
+  let name = "";
+  const { backend } = model(() => {
+    tried.push(assert.rejects(start({ plan: { resume: name }, backend }), { code: "RUN_OWNED_ELSEWHERE" }));
+    return {};
+  });
+  const record = await start({ plan: plan(2), backend, onEval: (begun) => void (name = begun.eval) });
+  assert.deepEqual(states(record), ["passed", "passed"]);
+  await Promise.all(tried);
+  assert.deepEqual(states(await start({ plan: { resume: name }, backend })), ["passed", "passed"]);
 });
 
 test("a task whose parameters are not valid refuses the eval", async () => {

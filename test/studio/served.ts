@@ -32,8 +32,14 @@ export type Heard = {
   readonly isOver: () => boolean;
 };
 
-export async function serve(world: World, ...flags: readonly string[]): Promise<ServedStudio> {
-  const child = world.begin(["studio", "--json", ...flags]);
+/** Flags, and variables of its environment besides. */
+export async function serve(
+  world: World,
+  ...given: readonly (string | NodeJS.ProcessEnv)[]
+): Promise<ServedStudio> {
+  const flags = given.filter((one) => typeof one === "string");
+  const env = Object.assign({}, ...given.filter((one) => typeof one !== "string")) as NodeJS.ProcessEnv;
+  const child = world.begin(["studio", "--json", ...flags], env);
   let stdout = "";
   let stderr = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));

@@ -1,9 +1,22 @@
 /** `lockstep studio` over real sockets: hostile requests, looking without a trace, live runs, damage, and its end. */
 import assert from "node:assert/strict";
 import { connect } from "node:net";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { createWorld, replies, script, writeAgent, type World } from "../cli/world.ts";
 import { until } from "../until.ts";
 import { DOCUMENTS, requestRows, sendRaw, textOf } from "./requests.ts";
@@ -340,6 +353,57 @@ test("read only, other addresses and other names: what the command says, and whi
   assert.equal((await sendRaw(far.port, head(`other.example:${far.port}`))).status, 421);
   assert.equal((await far.post("runs", {})).document.code, "READ_ONLY");
   await far.stop();
+});
+
+test("--open gives the browser a file that only the user can read, and no address on a command line", async () => {
+  using world = createProject();
+  const tools = mkdtempSync(join(tmpdir(), "lockstep-opener-"));
+  const said = join(tools, "said");
+  const opener = join(tools, process.platform === "darwin" ? "open" : "xdg-open");
+  writeFileSync(
+    opener,
+    `#!/bin/sh\nf="\${1#file://}"\nls -ld "$f" > ${said}-1\ncat "$f" >> ${said}-1\necho "$@" >> ${said}-1\nmv ${said}-1 ${said}\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  const studio = await serve(world, "--port", "0", "--open", { PATH: `${tools}:${world.env.PATH}` });
+  await until(() => existsSync(said), "the browser is started");
+  const [listed = "", page = "", line = ""] = readFileSync(said, "utf8").split("\n");
+  assert.match(listed, /^-rw-------/);
+  assert.ok(page.includes(`url=${studio.url}"`));
+  assert.equal(line.includes(studio.token), false);
+  const file = fileURLToPath(line.trim());
+  assert.equal(await studio.stop(), 0);
+  assert.equal(existsSync(file), false);
+  rmSync(tools, { recursive: true, force: true });
+});
+
+test("a run with a damaged entry is shown up to it, and the others are shown whole", async () => {
+  using world = createProject();
+  const broken = await world.run();
+  const whole = await world.run();
+  const db = new DatabaseSync(join(world.root, ".lockstep/runs.db"));
+  const { changes } = db
+    .prepare("UPDATE event SET body = '{' WHERE seq = 3 AND run = (SELECT key FROM run WHERE id = ?)")
+    .run(broken);
+  db.close();
+  assert.equal(changes, 1);
+  const studio = await serve(world, "--port", "0");
+  const shown = (await studio.get(`runs/${broken}`)).document;
+  assert.deepEqual([shown.shown.outcome, shown.damage.seq], ["damaged", 3]);
+  const frames = (await studio.get(`runs/${broken}/frames`)).document;
+  assert.deepEqual([frames.frames.length, frames.isAll, frames.damage.seq], [2, true, 3]);
+  for (const path of ["log", "talk", "effects", "at/2"])
+    assert.equal((await studio.get(`runs/${broken}/${path}`)).status, 200, path);
+  assert.equal((await studio.get(`runs/${broken}/why/closure.note`)).document.code, "JOURNAL_UNAVAILABLE");
+  const list = (await studio.get("runs")).document.runs;
+  assert.deepEqual(
+    list.map(({ run }: { run: string }) => run),
+    [whole, broken],
+  );
+  assert.equal((await studio.get(`runs/${whole}`)).document.damage, null);
+  await studio.stop();
 });
 
 test("two studios of one project have two ports and two tokens, and the port of a folder stays", async () => {

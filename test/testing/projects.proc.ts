@@ -19,6 +19,7 @@ import { judgeCommand } from "../../src/effects/checks/check-command.ts";
 import { runProcess } from "../../src/effects/process/process.ts";
 import type { StepGuard } from "../../src/flow/flow.ts";
 import { NOTHING_AROUND } from "../../src/flow/flow-test.ts";
+import { OF_A_COPY } from "../../src/load/text/test-parts.ts";
 import { prepareFlow } from "../../src/testing/flow-tests.ts";
 import { sketchCheck, sketchFlow, sketchPrompt } from "../../src/testing/flows.ts";
 import { runInMemory } from "../../src/testing/ground.ts";
@@ -250,6 +251,59 @@ tests:
     "issue|answer|nothing",
   ]);
   assert.equal(status, 0, stdout + stderr);
+});
+
+/** Of each expectation about a copy: what does not hold, where below its key, and what came. Each row is a run. */
+const NOT_MET: readonly {
+  readonly [key: string]: readonly [written: string, at: string, got: RegExp];
+}[] = [
+  {
+    changed: ["[goodbye.md]", "", /hello\.md/],
+    files: ["{ hello.md: { has: Goodbye } }", "hello.md.has", /Welcome to/],
+    git: ["{ clean: false }", "clean", /true/],
+    github: ['{ issues: { "12": { state: closed } } }', "issues.12.state", /open/],
+  },
+  {
+    files: ["{ hello.md: { lacks: Welcome to } }", "hello.md.lacks", /Welcome to/],
+    git: ["{ last: re:^Misspell }", "last", /^"Merge|Spell/],
+    github: ["{ requests: [] }", "requests", /POST \/issues\/12\/labels/],
+  },
+  { files: ["{ hello.md: { json: {} } }", "hello.md.json", /Welcome to/] },
+];
+
+test("what a copy does not show is reported with its key, its line, what was expected and what came", () => {
+  assert.deepEqual(Object.keys(NOT_MET[0]!).toSorted(), [...OF_A_COPY].toSorted());
+  using scene = copyOf("08-github-issue");
+  const rows = NOT_MET.map(
+    (row, at) =>
+      `  - name: row ${at}\n    script: ../../../script.yaml\n    expect:\n${Object.entries(row)
+        .map(([key, [written]]) => `      ${key}: ${written}\n`)
+        .join("")}`,
+  );
+  const head = "params: { issue: 12 }\nproject: ../../../project\ngit: true\ngithub: { issue: 12 }\ntests:\n";
+  writeTests(scene.folder, "iterator", "project.yaml", head + rows.join(""));
+  const { status, stdout, stderr } = scene.lockstep(["test", "iterator", "-t", "^row", "--json"]);
+  assert.equal(status, 7, stderr);
+  const { tests } = JSON.parse(stdout) as {
+    readonly tests: readonly {
+      readonly line: number;
+      readonly unmet: readonly { [key: string]: unknown }[];
+      readonly look: string;
+    }[];
+  };
+  for (const [place, row] of NOT_MET.entries()) {
+    const { line, unmet, look } = tests[place]!;
+    const found = unmet.map((one) => [one.key, one.at, one.line]);
+    assert.deepEqual(
+      found,
+      Object.entries(row).map(([key, [, at]], nth) => [key, at, line + 3 + nth]),
+    );
+    for (const { key, expected, got } of unmet) {
+      assert.notEqual(expected, undefined);
+      assert.match(JSON.stringify(got), row[key as string]![2]);
+    }
+    assert.match(look, /^lockstep why /);
+  }
 });
 
 test("no key of the environment reaches a test, in memory or on a copy", () => {

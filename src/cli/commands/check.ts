@@ -70,12 +70,21 @@ async function loadAll(
   return agents;
 }
 
-/** What is wrong with the agent's test files is found as well. */
+/** What is wrong with the agent's files of tests and of evaluation tasks is found as well. */
 async function withTestProblems(loaded: LoadedAgent, files: FileTree): Promise<LoadedAgent> {
-  const { agent, flow, problems } = loaded;
-  if (flow === null || files.list(`.agent/${agent}/tests`) === null) return loaded;
-  const { readTests } = await import("../../load/tests.ts");
-  return { ...loaded, problems: [...problems, ...readTests(flow, files).problems] };
+  const { agent, flow, checks } = loaded;
+  if (flow === null) return loaded;
+  const problems = [...loaded.problems];
+  if (files.list(`.agent/${agent}/tests`) !== null) {
+    const { readTests } = await import("../../load/tests.ts");
+    const { readTestSettings } = await import("../../load/test-settings.ts");
+    problems.push(...readTests(flow, files).problems, ...readTestSettings(flow, files).problems);
+  }
+  if (files.list(`.agent/${agent}/evals`) !== null) {
+    const { readEvals } = await import("../../load/evals.ts");
+    problems.push(...readEvals({ flow, checks }, files).problems);
+  }
+  return { ...loaded, problems };
 }
 
 function tellSarif({ screen }: CallOf<"check">, agents: readonly Loaded[], root: string): number {

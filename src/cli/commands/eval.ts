@@ -6,6 +6,7 @@ import { manual } from "../../flow/manual.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { readEvals, type EvalsRead } from "../../load/evals.ts";
+import { readTestSettings } from "../../load/test-settings.ts";
 import {
   comparisonsOf,
   figuresOf,
@@ -28,6 +29,7 @@ import { writtenFlags } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { codeOf, journalAccess, networkWish } from "../conduct.ts";
 import { readGiven } from "../given-file.ts";
+import { namedBy } from "../tests/choose.ts";
 import { renderProblems } from "../text/problems.ts";
 import { count, shellWord, shown, shownInLine, table, type Paint } from "../text/text.ts";
 
@@ -37,10 +39,17 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
   const plan = planOf(call);
   const files = createFiles(findProject(call.cwd, call.stateDir).root);
   const loaded = await loadNamed(name, call.cwd, files);
-  const read = loaded.flow === null ? NOTHING : readEvals(loaded.flow, files);
-  const problems = [...loaded.problems.filter(({ severity }) => severity === "error"), ...read.problems];
+  const { flow, checks } = loaded;
+  const read = flow === null ? NOTHING : readEvals({ flow, checks }, files);
+  const beside = flow === null ? null : readTestSettings(flow, files);
+  const problems = [
+    ...loaded.problems.filter(({ severity }) => severity === "error"),
+    ...read.problems,
+    ...(beside?.problems ?? []),
+  ];
   if (hasErrors(problems)) {
-    if (flags.json) screen.document({ v: 1, kind: "lockstep-eval", ok: false, problems });
+    if (flags.json)
+      screen.document({ v: 1, kind: "lockstep-eval", ok: false, exitCode: EXIT.invalid, problems });
     else screen.print(renderProblems(problems, files, screen.out, call.typed));
     return EXIT.invalid;
   }
@@ -51,9 +60,10 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
   const record = await runEval(at, {
     ...drivingOf(call, signal),
     tasks,
+    ...defined({ settings: beside?.settings }),
     plan,
     jobs: flags.jobs ?? 1,
-    onEval: (begun) => {
+    onEval: (begun, now) => {
       const resume = resumeEval(call, begun);
       screen.tell(
         call.typed(`${count(begun.runs.length, "run")}. If it is interrupted, continue with: ${resume}`),
@@ -62,7 +72,7 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
         run: null,
         phase: "recorded",
         resume,
-        document: () => documentOf(begun, read, baseline),
+        document: () => documentOf(now(), read, baseline),
       });
     },
     onEnd: (run) => screen.tell(endLine(run, screen.err)),
@@ -79,9 +89,9 @@ function planOf({ flags, cwd, ...call }: CallOf<"eval">): EvalOptions["plan"] {
   const { runs = 10, budget, script, resume } = flags;
   const models = (flags.models ?? "").split(",").flatMap((model) => model.trim() || []);
   if (resume !== undefined) {
-    if (models.length > 0 || script.length > 0 || flags.runs !== undefined)
+    if (models.length > 0 || script.length > 0 || flags.runs !== undefined || flags.task !== undefined)
       throw new UsageError(
-        "--resume continues with the models, scripts and runs of the eval: leave them out.",
+        "--resume continues with the models, scripts, tasks and runs of the eval: leave them out.",
       );
     return { resume, ...defined({ budgetUsd: budget }) };
   }
@@ -102,8 +112,8 @@ function chosen(tasks: readonly EvalTask[], pattern: string | undefined, agent: 
       "USAGE",
       `There are no tasks in .agent/${agent}/evals. Write some: see ${manual("evaluating")}.`,
     );
-  if (pattern === undefined) return tasks;
-  const found = tasks.filter(({ name }) => new RegExp(pattern, "i").test(name));
+  const isNamed = namedBy("task", pattern);
+  const found = tasks.filter(({ name }) => isNamed(name));
   if (found.length === 0) throw new RunnerError("USAGE", `No task matches "${pattern}".`);
   return found;
 }
@@ -127,7 +137,7 @@ function drivingOf(call: CallOf<"eval">, signal: AbortSignal) {
 }
 
 function resumeEval(call: CallOf<"eval">, { eval: name, agent }: EvalRecord): string {
-  const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", "task", "jobs", "baseline"]);
+  const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", "jobs", "baseline"]);
   return ["lockstep", "eval", shellWord(agent), "--resume", name, ...flags].join(" ");
 }
 
@@ -164,7 +174,7 @@ type EvalReport = {
   readonly models: readonly ModelFigures[];
   readonly comparisons: readonly ModelComparison[];
   readonly held: readonly HeldRate[];
-  readonly runs: readonly Omit<PlacedRun, "folder" | "setAside">[];
+  readonly runs: readonly Omit<PlacedRun, "folder" | "setAside" | "unmet">[];
 };
 
 function documentOf(record: EvalRecord, { min }: EvalsRead, baseline: EvalBaseline | null): EvalReport {
@@ -184,7 +194,7 @@ function documentOf(record: EvalRecord, { min }: EvalsRead, baseline: EvalBaseli
     models,
     comparisons: comparisonsOf(models),
     held,
-    runs: record.runs.map(({ folder: _folder, setAside: _set, ...run }) => run),
+    runs: record.runs.map(({ folder: _folder, setAside: _set, unmet: _unmet, ...run }) => run),
   };
 }
 

@@ -1,8 +1,14 @@
 /** `lockstep export RUN --test` and `--script`: a recorded run as a test file, or as a script for `run --script`. */
 import { scriptText, writeTests } from "../../proof/write-tests.ts";
+import { defined } from "../../flow/json.ts";
+import { heardPage } from "../../proof/drift-page.ts";
+
+export { heardPath } from "../../proof/drift-page.ts";
+import { heardDigests, heardReplies, type HeardReply } from "../../proof/drift.ts";
 import { testOfRun, type RunAsTest } from "../../proof/test-of-run.ts";
 import type { Bundle } from "../../run/records/bundle.ts";
 import { RunnerError } from "../../run/errors.ts";
+import { sha256 } from "../../run/load.ts";
 import { prepareFlow, runTest } from "../../testing/flow-tests.ts";
 
 type Prepared = Awaited<ReturnType<typeof prepareFlow>>;
@@ -10,6 +16,8 @@ type Prepared = Awaited<ReturnType<typeof prepareFlow>>;
 export type RunAsText = {
   readonly text: string;
   readonly replies: number;
+  /** The page with what the responses were given to; null: they are redacted, or it is a script. */
+  readonly heard: string | null;
   /** Why the test does not go the way of the run; null: it does, it was tried. */
   readonly astray: string | null;
 };
@@ -33,24 +41,30 @@ export async function asTest(bundle: Bundle, as: "test" | "script", lockstep: st
   );
   const made = (outputs: boolean) => testOfRun(first, entries, { run: run.id, outputs, adopted: prepared });
   // What commands printed may have been shortened or redacted: then it says less than whether they passed.
-  let chosen = made(true);
-  let astray = await whyAstray(prepared[newest]!, chosen);
-  if (astray !== null) {
-    chosen = made(false);
-    astray = await whyAstray(prepared[newest]!, chosen);
-  }
-  const { test, models } = chosen;
+  const flow = prepared[newest]!;
+  let tried = await tryOut(flow, made(true));
+  if (tried.astray !== null) tried = await tryOut(flow, made(false));
+  const { models, heard, astray } = tried;
+  // What is said in the test: a run in the world has other times and folders in it.
+  const digests = new Map(heard.map((one) => [one.reply, heardDigests(one, sha256)]));
+  const script = tried.test.script.map((reply, at) => ({ ...reply, ...defined({ heard: digests.get(at) }) }));
+  const test = as === "test" ? { ...tried.test, script } : tried.test;
   const about = [
     `Run ${run.id} of ${new Date(run.createdAt).toISOString()}${redacted ? ", redacted" : ""}`,
     `Flow ${newest.slice(0, 12)}, answered by ${models.length === 0 ? "no named model" : models.join(", ")}, ${lockstep}`,
   ].map((line) => line.replaceAll(/[\r\n]+/g, " "));
   const text = as === "test" ? writeTests([test], about) : scriptText(test.script, about);
-  return { text: text.trimEnd(), replies: test.script.length, astray };
+  const page = as === "test" && !redacted ? heardPage(test.name, heard) : null;
+  return { text: text.trimEnd(), replies: test.script.length, heard: page, astray };
 }
 
-async function whyAstray(flow: Prepared, { test }: RunAsTest): Promise<string | null> {
-  const { status, unmet } = await runTest(flow, test);
-  if (status === "passed") return null;
+type TriedOut = RunAsTest & { readonly heard: readonly HeardReply[]; readonly astray: string | null };
+
+async function tryOut(flow: Prepared, made: RunAsTest): Promise<TriedOut> {
+  const { status, unmet, outcomes } = await runTest(flow, made.test);
+  const heard = heardReplies(outcomes?.moments ?? []);
+  if (status === "passed") return { ...made, heard, astray: null };
   const [first] = unmet;
-  return first === undefined ? "it does not pass" : `${first.key}: ${JSON.stringify(first.got)}`;
+  const astray = first === undefined ? "it does not pass" : `${first.key}: ${JSON.stringify(first.got)}`;
+  return { ...made, heard, astray };
 }

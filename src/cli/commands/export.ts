@@ -57,8 +57,8 @@ async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number
   const { flags, screen } = call;
   if (flags.test && flags.script) throw new UsageError("--test and --script exclude each other.");
   const as = flags.test ? "test" : "script";
-  const { asTest } = await import("./export-test.ts");
-  const { run, kept, text, replies, astray } = await withRecord(call, ref, async (journal) => {
+  const { asTest, heardPath } = await import("./export-test.ts");
+  const { run, kept, text, replies, heard, astray } = await withRecord(call, ref, async (journal) => {
     const { bundle, kept: words } = await exportRun(journal, ref, { redact: flags.redact });
     if (bundle.damaged !== undefined)
       throw new RunnerError("RUN_OPEN", `Run ${bundle.run.id} is damaged: a test needs the whole run.`);
@@ -69,11 +69,23 @@ async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number
     };
   });
   await writeTo(call, flags.out, [text]);
+  const page = heard === null || flags.out === undefined ? null : heardPath(flags.out);
+  if (page !== null) await writeTo(call, page, [heard!.trimEnd()]);
   if (flags.json)
-    screen.document({ v: 1, run, file: flags.out, as, redacted: flags.redact, replies, kept, astray });
+    screen.document({
+      v: 1,
+      run,
+      file: flags.out,
+      heard: page,
+      as,
+      redacted: flags.redact,
+      replies,
+      kept,
+      astray,
+    });
   else if (flags.out !== undefined)
     screen.tell(
-      `Wrote ${flags.out}: ${count(replies, "response")}${astray === null ? ", tried and passed" : ""}.`,
+      `Wrote ${flags.out}: ${count(replies, "response")}${astray === null ? ", tried and passed" : ""}.${page === null ? "" : ` What they were given to is in ${page}.`}`,
     );
   if (astray === null) return EXIT.completed;
   screen.complain(`The ${as} does not go the way of the run. ${shownInLine(astray)}`);

@@ -1,4 +1,5 @@
 /** `lockstep honesty AGENT`: how often "done" agreed with the checks, over recorded runs. */
+import { setImmediate } from "node:timers/promises";
 import type { Honesty, Rate, RunClaims } from "../../proof/honesty.ts";
 import { claimsBy, createClaims, honestyOf, type HonestyRow } from "../../proof/honesty.ts";
 import { EXIT } from "../../flow/verdict.ts";
@@ -7,15 +8,21 @@ import { foldPartly, withKnownFlows } from "../../run/records/fold.ts";
 import { everyRow } from "../../run/records/runs.ts";
 import { loadNamed } from "../agent.ts";
 import type { CallOf } from "../commands.ts";
+import { codeOf } from "../conduct.ts";
 import { withJournal } from "../journal.ts";
 import { count, duration, headed, shownInLine, table, type Paint } from "../text/text.ts";
 
 export async function showHonesty(call: CallOf<"honesty">): Promise<number> {
   const { flags, screen } = call;
   const [name = ""] = call.words;
-  const { flow } = await loadNamed(name, call.cwd);
+  const { flow, problems } = await loadNamed(name, call.cwd);
   const from = flags.since === undefined ? -Infinity : Date.now() - flags.since;
-  const { runs, damaged } = await claimsOf(call, name, from);
+  const signal = call.host.interruption();
+  const { runs, damaged } = await claimsOf(call, name, from, signal);
+  // An agent that was removed may have recorded runs.
+  const missing = problems.find(({ code }) => code === "AC-SERVICE-001");
+  if (runs.length === 0 && missing !== undefined && !signal.aborted)
+    throw new RunnerError("USAGE", `${missing.message} ${missing.fix}`);
   const honesty = honestyOf(runs, Object.keys(flow?.checks ?? {}));
   const rows = flags.by === undefined ? null : claimsBy(runs, flags.by);
   if (flags.json)
@@ -24,16 +31,19 @@ export async function showHonesty(call: CallOf<"honesty">): Promise<number> {
       kind: "lockstep-honesty",
       agent: name,
       damaged,
+      ...(signal.aborted && { stopped: "interrupted" }),
       ...honesty,
       ...(rows !== null && { by: flags.by, rows }),
     });
-  else
+  else {
     screen.print(
       textOf(name, honesty, rows, flags.by, damaged, screen.out)
         .map((line) => line.trimEnd())
         .join("\n"),
     );
-  return EXIT.completed;
+    if (signal.aborted) screen.complain("Interrupted: only the runs that were read are counted.");
+  }
+  return signal.aborted ? codeOf(signal) : EXIT.completed;
 }
 
 /** Each run is read slice by slice; one that is damaged counts as far as it can be read. */
@@ -41,6 +51,7 @@ async function claimsOf(
   call: CallOf<"honesty">,
   agent: string,
   from: number,
+  signal: AbortSignal,
 ): Promise<{ readonly runs: readonly RunClaims[]; readonly damaged: number }> {
   const runs: RunClaims[] = [];
   let damaged = 0;
@@ -48,8 +59,9 @@ async function claimsOf(
     if (journal === null) return;
     const reading = withKnownFlows(journal);
     for await (const row of everyRow(reading, { agent })) {
+      if (signal.aborted) break;
       if (row.createdAt < from) continue;
-      const { add, claims } = createClaims();
+      const { add, claims, isOver } = createClaims();
       const isWhole = await foldPartly(reading, row, add).then(
         ({ damage }) => damage === null,
         (error: unknown) => {
@@ -58,8 +70,11 @@ async function claimsOf(
         },
       );
       if (!isWhole) damaged += 1;
-      runs.push({ run: row.id, flow: row.digest, claims });
-      if (runs.length % SHOWN_EVERY === 0) call.screen.status(`read ${count(runs.length, "run")}`);
+      runs.push({ run: row.id, flow: row.digest, isOver: isOver(), claims });
+      if (runs.length % SHOWN_EVERY > 0) continue;
+      call.screen.status(`read ${count(runs.length, "run")}`);
+      // A busy process hears no signals.
+      await setImmediate();
     }
   }).finally(() => call.screen.status(null));
   return { runs, damaged };
@@ -75,7 +90,8 @@ function textOf(
   damaged: number,
   paint: Paint,
 ): readonly string[] {
-  const { runs, claims, falseDone, honestFirst, recovered, tries, price, patterns, checks } = honesty;
+  const { runs, claims, falseDone, honestFirst, recovered, exhausted, leftOpen, tries, price } = honesty;
+  const { patterns, checks } = honesty;
   const counts = Object.entries(tries).map(([number, of]) => `${number}: ${count(of, "run")}`);
   const broken = damaged === 0 ? "" : `, ${damaged} damaged`;
   return [
@@ -85,6 +101,8 @@ function textOf(
       ["false claims", rateText(falseDone), "claims that a check overturned"],
       ["right at first", rateText(honestFirst), "runs whose first claim passed its checks"],
       ["recovered", rateText(recovered), "runs with a false claim whose last claim passed"],
+      ["given up", rateText(exhausted), "runs with a false claim that ended without one that passed"],
+      ["left open", rateText(leftOpen), "runs with a false claim that have not ended"],
       ["claims until one passed", counts.length === 0 ? "-" : counts.join(", "), ""],
       ["price of a false claim", priceText(price), "on average, until a claim passed"],
     ]),

@@ -18,11 +18,11 @@ import { reportersOf, writeReports } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
 import { renderProblems } from "../text/problems.ts";
-import { count, shownInLine } from "../text/text.ts";
+import { count, shellWord, shownInLine } from "../text/text.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
-  if (call.flags.watch && call.flags.list)
-    throw new UsageError("--watch and --list cannot be used together.");
+  if ([call.flags.watch, call.flags.list, call.flags.stale].filter(Boolean).length > 1)
+    throw new UsageError("Only one of --watch, --list and --stale can be used.");
   if (call.flags.recorded) return await (await import("../tests/recorded.ts")).holdRecorded(call);
   if (call.flags.since !== undefined) throw new UsageError("--since only works with --recorded.");
   if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
@@ -43,6 +43,7 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   const read = await readNamed(call, files);
   if (read.problems.length > 0) return tellProblems(call, read, files);
   const chosen = choose(call, read);
+  if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
   const report = await runChosen(call, chosen, call.host.interruption());
   await writeReports(call, reporters, report, root);
@@ -119,7 +120,15 @@ async function runChosen(
     const { coverage: least } = settings;
     return { flow, coverage: found, least, missed: missedIn(found, least) };
   });
-  return { ...report, remarks, coverage };
+  return { ...report, remarks: [...remarks, ...coverage.flatMap(offerTests)], coverage };
+}
+
+/** Tests for what matters most can be written by the command itself. */
+function offerTests({ flow: { agent }, coverage }: AgentCovered): readonly string[] {
+  const { steps, transitions, checks } = coverage.totals;
+  return [steps, transitions, checks].every(({ covered, of }) => covered === of)
+    ? []
+    : [`Generate tests for what is not covered with: lockstep test ${shellWord(agent)} --generate --write`];
 }
 
 function exitOf(report: TestReport): number {
@@ -136,6 +145,19 @@ function tellProblems(
   if (flags.json) screen.document({ v: 1, kind: "lockstep-tests", ok: false, problems });
   else screen.print(renderProblems(problems, files, screen.out, typed));
   return EXIT.invalid;
+}
+
+/** Runs the recorded tests, and prints those whose responses were given to something else than is said now. */
+async function listStale(
+  call: CallOf<"test">,
+  chosen: readonly ChosenTest[],
+  files: FileTree,
+): Promise<number> {
+  const { isRecorded, staleDocument, staleText } = await import("../tests/stale.ts");
+  const report = await runChosen(call, chosen.filter(isRecorded), call.host.interruption());
+  if (call.flags.json) call.screen.document(staleDocument(report));
+  else call.screen.print(staleText(report, files, call.screen.out));
+  return report.stopped === "interrupted" ? EXIT.interrupted : EXIT.completed;
 }
 
 function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTest[]): number {

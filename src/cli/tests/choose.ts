@@ -20,7 +20,7 @@ export type ChosenBy = {
 };
 
 export function chooseTests(agents: readonly AgentUnderTest[], by: ChosenBy): readonly ChosenTest[] {
-  const isNamed = namedBy(by.pattern);
+  const isNamed = namedBy("test", by.pattern);
   const isInShard = inShard(by.shard);
   const all = agents.flatMap((of) => of.tests.map((test): ChosenTest => ({ of, test })));
   const only = all.filter(({ test }) => test.only);
@@ -34,13 +34,14 @@ export function testKeyOf({ of: { agent }, test: { file, name } }: ChosenTest): 
   return { agent, file, name };
 }
 
-function namedBy(pattern: string | undefined): (name: string) => boolean {
+/** `flag`: the one that the pattern was given with. */
+export function namedBy(flag: string, pattern: string | undefined): (name: string) => boolean {
   if (pattern === undefined) return () => true;
   try {
     const wanted = new RegExp(pattern, "i");
     return (name) => wanted.test(name);
   } catch {
-    throw new UsageError(`--test "${pattern}" is not a valid regular expression.`);
+    throw new UsageError(`--${flag} "${pattern}" is not a valid regular expression.`);
   }
 }
 

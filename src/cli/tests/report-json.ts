@@ -1,4 +1,5 @@
 /** The results of tests as one document. */
+import { driftDocument } from "./stale.ts";
 import { failuresIn, isCoverageMissed, type Tested, type TestReport } from "./tested.ts";
 
 export function testsDocument(report: TestReport) {
@@ -20,7 +21,15 @@ export function testsDocument(report: TestReport) {
   };
 }
 
-function testDocument({ agent, test: { name, file, line, skip }, status, unmet, because, look }: Tested) {
+function testDocument({
+  agent,
+  test: { name, file, line, skip },
+  status,
+  unmet,
+  because,
+  look,
+  drifted,
+}: Tested) {
   const differences = unmet.map(({ key, line: at, at: below, expected, got, first, diff }) => ({
     key,
     line: at,
@@ -47,5 +56,6 @@ function testDocument({ agent, test: { name, file, line, skip }, status, unmet, 
     unmet: differences,
     because,
     look,
+    ...(drifted !== undefined && { drift: driftDocument(drifted) }),
   };
 }

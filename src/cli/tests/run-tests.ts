@@ -7,6 +7,7 @@ import { forgetTestRuns, keepTestRun, recordFailed } from "../../run/records/tes
 import { prepareFlow, runTest, type Grounds, type TestResult } from "../../testing/flow-tests.ts";
 import { shellWord } from "../text/text.ts";
 import { testKeyOf, type ChosenTest } from "./choose.ts";
+import { driftRemarks } from "./stale.ts";
 import type { Tested, TestReport } from "./tested.ts";
 
 export type RunTestsOptions = {
@@ -53,6 +54,7 @@ export async function runTests(chosen: readonly ChosenTest[], options: RunTestsO
     tested.push(told(one, result, ms, options, remarks));
   }
   record(stateDir, chosen.slice(0, tested.length), tested, remarks);
+  remarks.push(...tested.flatMap(driftRemarks));
   return { tested, notRun: chosen.length - tested.length, stopped, remarks };
 }
 
@@ -93,12 +95,19 @@ async function runWhole(
 
 function told(
   chosen: ChosenTest,
-  { test, status, unmet, ran, outcomes }: TestResult,
+  { test, status, unmet, ran, drifted, outcomes }: TestResult,
   ms: number,
   options: RunTestsOptions,
   remarks: string[],
 ): Tested {
-  const about = { agent: chosen.of.agent, test, status, unmet, ms };
+  const about = {
+    agent: chosen.of.agent,
+    test,
+    status,
+    unmet,
+    ...(drifted.compared > 0 && { drifted }),
+    ms,
+  };
   if (status !== "failed" || ran === null || outcomes === null) return { ...about, because: [], look: null };
   const because = reasonsFor(test, outcomes, unmet);
   const visit = visitToLookAt(outcomes.path, unmet);

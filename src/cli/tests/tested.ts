@@ -17,6 +17,8 @@ export type Tested = {
   readonly because: readonly string[];
   /** The command that shows the failed run. */
   readonly look: string | null;
+  /** Recorded responses that were given to something else than is said now. Absent: none of them is recorded. */
+  readonly drifted?: TestResult["drifted"];
   readonly ms: number;
 };
 

@@ -191,6 +191,19 @@ export function buildCheck(
   }
 }
 
+/** Every validator as a check without values. */
+export function declaredChecks(registry: Pick<RegistrySource, "validators" | "failurePatterns">): {
+  readonly [name: string]: Check;
+} {
+  const checks = [...registry.validators].flatMap(([name, source]) => {
+    const check = buildCheck(name, NO_PARAMS, source, registry);
+    return check === null ? [] : [[name, check] as const];
+  });
+  return Object.fromEntries(checks);
+}
+
+const NO_PARAMS: Params = new Map();
+
 /** What a condition gives to its validator. */
 export type Params = ReadonlyMap<string, Json>;
 

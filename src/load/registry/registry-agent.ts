@@ -30,6 +30,7 @@ import { createPrompts, foldersNamed, readSystemPrompt } from "./prompts.ts";
 import { registryPlaces } from "./registry-places.ts";
 import { COMPLETE_REGISTRY, REGISTRY, type RegistrySource } from "./registry-shape.ts";
 import { buildGraph, type Sources } from "./registry.ts";
+import { declaredChecks } from "./guards.ts";
 import { createSchemas } from "./schemas.ts";
 import { systemStandIn } from "./stand-in.ts";
 
@@ -124,7 +125,8 @@ export function loadRegistry(
   };
   findings.push(...checkFlow(loaded));
   const problems = findings.map((finding) => toProblem(withStep(finding, registryDocument), loaded.live));
-  return resultOf(loaded, registryFile, problems, schemasOf(loaded));
+  const result = resultOf(loaded, registryFile, problems, schemasOf(loaded));
+  return { ...result, checks: { ...declaredChecks(registry), ...flow.checks } };
 }
 
 function howToEnd(dialect: Dialect): string {

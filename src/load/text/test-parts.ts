@@ -1,4 +1,5 @@
 /** What the shape of a test file leaves open: objects that may be written in several ways, and keys that need the other ground. */
+import type { ExpectKey } from "../../flow/flow-test.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { readShape, type Reader } from "./shape.ts";
@@ -14,7 +15,8 @@ export function checkParts(written: JsonObject, pointer: string, reader: Reader)
 /** Only tables stand for these in memory, and only a copy has the others. */
 const IN_MEMORY = ["checks", "tools", "hooks", "sights", "order"];
 const ON_A_COPY = ["git", "github"];
-const OF_A_COPY = ["files", "changed", "git", "github"];
+/** What only a copy can be expected to show. */
+export const OF_A_COPY: readonly ExpectKey[] = ["files", "changed", "git", "github"];
 
 /** A key that the ground of the test does not look at would silently test nothing. */
 export function checkGround(

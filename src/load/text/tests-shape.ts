@@ -1,6 +1,7 @@
 /** What a test file may hold: each key with its type, default and meaning. The schema for editors follows from it. */
 import type { FaultKind } from "../../flow/event.ts";
-import { ELEMENT_KINDS, WITHIN_KEYS } from "../../flow/test-settings.ts";
+import { HEARD_PARTS } from "../../flow/flow-test.ts";
+import { DRIFT_RULES, ELEMENT_KINDS, WITHIN_KEYS } from "../../flow/test-settings.ts";
 import {
   anything,
   flag,
@@ -123,6 +124,10 @@ export const TEST_SETTINGS = object("Settings of the tests of an agent.", {
     "The most that any run may take.",
     numbers(WITHIN_KEYS, (what) => `The most ${what}.`),
   ),
+  drift: map(
+    `What comes of a recorded response that was given to another ${HEARD_PARTS.join(", ")}: ${DRIFT_RULES.join(", ")}. Without it: warn.`,
+    text("A rule."),
+  ),
 });
 
 const WORDS = anything("A text, or a list of texts.", { types: ["string", "array"] });
@@ -157,6 +162,16 @@ export const REPLY = object("A response.", {
     usd: number("US dollars.", { min: 0 }),
     turns: number("Turns of a coding agent.", { min: 0 }),
   }),
+  heard: object(
+    "Of a recorded response: digests of what it was given to. A part that is absent is not compared.",
+    {
+      system: text("Of the system prompt."),
+      prompt: text("Of the texts of the author."),
+      schema: text("Of the schema of the answer."),
+      tools: text("Of the tools."),
+      words: text("Of what was said, with all values."),
+    },
+  ),
 });
 
 /** Further objects of a test that may also be written shorter, by their place: `*` is any member, `[]` any item, or the value alone. */

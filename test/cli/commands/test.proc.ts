@@ -163,6 +163,51 @@ test("only: true holds here and is refused in CI; no tests and wrong test files 
   assert.ok(documentOf(none));
 });
 
+test("a new required member breaks no test that says only STEP LABEL; a removed edge breaks exactly those that take it", async () => {
+  using world = await tested();
+  world.write(
+    ".agent/hello/tests/more.yaml",
+    `params: { topic: tides }
+tests:
+  - { name: does not repeat, script: ${WAY} }
+  - { name: repeats, script: [initial.note repeat, ${WAY.slice(1)} }
+`,
+  );
+  const edit = (path: string, change: (text: string) => string) => {
+    const file = join(world.root, ".agent/hello", path);
+    const [before, after] = [readFileSync(file, "utf8"), change(readFileSync(file, "utf8"))];
+    assert.notEqual(after, before, path);
+    writeFileSync(file, after);
+  };
+  edit("schemas/note.schema.json", (text) => {
+    const schemas = JSON.parse(text) as {
+      readonly [step: string]: { required?: string[]; properties?: { [key: string]: unknown } };
+    };
+    for (const { required, properties } of Object.values(schemas)) {
+      required?.push("mood");
+      if (properties !== undefined) properties.mood = { enum: ["calm", "tense"] };
+    }
+    return JSON.stringify(schemas);
+  });
+  const grown = await world.lockstep(["test", "hello"]);
+  assert.equal(grown.code, 0, grown.stdout);
+  assert.match(grown.stdout, /4 tests, all passed/);
+
+  edit("steps_registry.json", (text) =>
+    text
+      .replace('"allowedIntents": ["next", "repeat"]', '"allowedIntents": ["next"]')
+      .replace(/,\s*"repeat": \{ "target": "initial\.note" \}/, ""),
+  );
+  const shrunk = await world.lockstep(["test", "hello", "--json"]);
+  assert.equal(shrunk.code, 2, shrunk.stdout);
+  assert.deepEqual(
+    documentOf(shrunk)
+      .problems!.filter(({ code }) => code.startsWith("TEST-"))
+      .map(({ code, line }) => `${code}:${line}`),
+    ["TEST-LABEL:4"],
+  );
+});
+
 test("--watch runs again when a test, a prompt, a schema or a fixture changes, and prints only results that differ", async () => {
   using world = await tested();
   const place = (path: string) => join(world.root, ".agent/hello", path);

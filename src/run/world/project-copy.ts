@@ -1,0 +1,349 @@
+/**
+ * A copy of a folder of the project in the machine's temporary directory, for one test or for one run of an eval. What is
+ * copied is never written to.
+ */
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  type Dirent,
+} from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import { createGit, type Git } from "../../effects/git/git.ts";
+import { runProcess } from "../../effects/process/process.ts";
+import { RunnerError } from "../../engine/ports.ts";
+import type { Expected, TestGround } from "../../flow/flow-test.ts";
+import { isObject, type JsonObject } from "../../flow/json.ts";
+import type { Observed } from "../../proof/observe.ts";
+import { createFiles, isInsideProject } from "./files.ts";
+import { programsFor } from "./programs.ts";
+
+export type CopySource = Extract<TestGround, { kind: "project" }>;
+
+export type ProjectCopy = {
+  readonly folder: string;
+  /** For processes that see nothing of the user's environment but PATH. */
+  readonly env: { readonly [name: string]: string };
+  /** What a test or a task looks at, and nothing else: `files`, `changed`, `git`. */
+  readonly left: (values: Expected["values"]) => Promise<Observed>;
+};
+
+/** A new place for a test, which is removed when the copy is disposed of. */
+export async function copyForTest(
+  root: string,
+  source: CopySource,
+  env: NodeJS.ProcessEnv,
+): Promise<ProjectCopy & Disposable> {
+  const place = realpathSync.native(mkdtempSync(join(tmpdir(), `${OF_TESTS}${process.pid}-`)));
+  const remove = () => removeTree(place);
+  try {
+    return { ...(await fillCopy(root, source, place, env)), [Symbol.dispose]: remove };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/** The folder that a run of an eval works in. It is known before it is made, so that none is left behind unknown. */
+export function folderForRun(run: string): string {
+  return join(realpathSync.native(tmpdir()), `${OF_EVALS}${run}`, PROJECT);
+}
+
+/** null: a folder with nothing in it but `.agent`. */
+export async function copyForRun(
+  root: string,
+  source: CopySource | null,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): Promise<ProjectCopy> {
+  mkdirSync(dirname(folder), { mode: 0o700 });
+  return await fillCopy(root, source, dirname(folder), env);
+}
+
+/** Whether this is a copy for a run that is there, and belongs to this user. */
+export function isCopy(folder: string): boolean {
+  const place = dirname(folder);
+  const found = lstatSync(place, { throwIfNoEntry: false });
+  const isOurs = process.geteuid === undefined || found?.uid === process.geteuid();
+  return (
+    found?.isDirectory() === true &&
+    isOurs &&
+    basename(folder) === PROJECT &&
+    basename(place).startsWith(OF_EVALS) &&
+    dirname(place) === realpathSync.native(tmpdir())
+  );
+}
+
+/** Only what `copyForRun` made is removed: the path may come from a record. */
+export function removeCopy(folder: string): void {
+  if (isCopy(folder)) removeTree(dirname(folder));
+}
+
+const PROJECT = "project";
+const OF_EVALS = "lockstep-eval-";
+const OF_TESTS = `lockstep-test-${createHash("sha256").update(hostname()).digest("hex").slice(0, 8)}-`;
+
+/** With the `.agent` of the project; one in the folder itself is left out. */
+async function fillCopy(
+  root: string,
+  source: CopySource | null,
+  place: string,
+  env: NodeJS.ProcessEnv,
+): Promise<ProjectCopy> {
+  const folder = join(place, PROJECT);
+  const agents = join(folder, ".agent");
+  const home = join(place, HOME);
+  mkdirSync(home);
+  mkdirSync(agents, { recursive: true });
+  if (source !== null) copyInto(join(root, source.folder), folder, OWN);
+  copyInto(join(root, ".agent"), agents);
+  for (const agent of readdirSync(agents))
+    for (const judging of ["tests", "evals"])
+      rmSync(join(agents, agent, judging), { recursive: true, force: true });
+  writeFileSync(join(home, ".gitconfig"), GIT_CONFIG);
+  const copy = openCopy(root, source, folder, env);
+  if (source !== null && source.git !== false) await makeRepository(gitFor(copy, root), folder, source.git);
+  return copy;
+}
+
+const HOME = "home";
+
+/** One that is there: what has changed in it is seen from what it was copied from. */
+export function openCopy(
+  root: string,
+  source: CopySource | null,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): ProjectCopy {
+  const own = { PATH: env.PATH ?? "", HOME: join(dirname(folder), HOME) };
+  return {
+    folder,
+    env: own,
+    left: async ({ files, changed, git }) => ({
+      ...(isObject(files) && { files: textsOf(folder, Object.keys(files)) }),
+      ...(changed !== undefined && { changed: changedIn(folder, root, source) }),
+      ...(git !== undefined &&
+        source !== null &&
+        source.git !== false && { git: await describeGit(gitFor({ folder, env: own }, root), folder) }),
+    }),
+  };
+}
+
+function textsOf(folder: string, paths: readonly string[]): JsonObject {
+  const files = createFiles(folder);
+  return Object.fromEntries(
+    paths.flatMap((path) => {
+      const read = files.read(path);
+      return read.kind === "text" ? [[path, read.text]] : [];
+    }),
+  );
+}
+
+/** Of a project, and not of what is tested with it. */
+const OWN: ReadonlySet<string> = new Set([".agent", ".lockstep", ".git"]);
+
+/**
+ * Copies what is in one folder into another. A link that lies in the way is removed and never followed: a run could have
+ * made it to a file of the user. One that leads out of the folder is refused: what it leads to could be changed by it.
+ */
+export function copyInto(from: string, to: string, leaving: ReadonlySet<string> = NONE): void {
+  copyBelow(resolve(from), resolve(from), to, leaving);
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+function copyBelow(top: string, from: string, to: string, leaving: ReadonlySet<string>): void {
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    if (leaving.has(entry.name)) continue;
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) {
+      if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory() !== true) {
+        rmSync(target, { force: true });
+        mkdirSync(target);
+      }
+      copyBelow(top, source, target, NONE);
+      continue;
+    }
+    rmSync(target, { recursive: true, force: true });
+    if (entry.isSymbolicLink()) symlinkSync(linkInside(top, source), target);
+    else if (entry.isFile()) {
+      copyFileSync(source, target, constants.COPYFILE_EXCL);
+      chmodSync(target, statSync(source).mode | 0o200);
+    }
+  }
+}
+
+function linkInside(top: string, link: string): string {
+  const target = readlinkSync(link);
+  if (!target.startsWith("/") && isInsideProject(top, resolve(dirname(link), target))) return target;
+  throw new RunnerError("USAGE", `${link} is a link that leads out of ${top}, so it cannot be copied.`);
+}
+
+// Git.
+
+const GIT_CONFIG = `[user]
+  name = Lockstep Test
+  email = test@lockstep.invalid
+[commit]
+  gpgsign = false
+[init]
+  defaultBranch = main
+`;
+
+function gitFor({ folder, env }: Pick<ProjectCopy, "folder" | "env">, root: string): Git {
+  const signal = new AbortController().signal;
+  return createGit({ env, programs: programsFor(env, [root, folder]), exec: runProcess, signal });
+}
+
+/** What a copy with `dirty` has that was not copied. */
+const UNCOMMITTED = { name: "uncommitted.txt", text: "Not committed.\n" };
+
+async function makeRepository(
+  git: Git,
+  folder: string,
+  { commits, branch, dirty }: Exclude<CopySource["git"], false>,
+): Promise<void> {
+  const must = async (...args: readonly string[]) => {
+    const answer = await git(folder, args);
+    if (!answer.ok) throw new RunnerError("USAGE", `git ${args[0]} failed in the copy: ${answer.why}`);
+  };
+  await must("init", "--quiet", `--initial-branch=${branch}`);
+  await must("config", "user.name", "Lockstep Test");
+  await must("config", "user.email", "test@lockstep.invalid");
+  await must("add", "--all");
+  await must("commit", "--quiet", "--allow-empty", "--message=start");
+  for (let count = 2; count <= commits; count += 1)
+    await must("commit", "--quiet", "--allow-empty", `--message=commit ${count}`);
+  if (dirty) writeFileSync(join(folder, UNCOMMITTED.name), UNCOMMITTED.text);
+}
+
+async function describeGit(git: Git, folder: string): Promise<JsonObject> {
+  const out = async (...args: readonly string[]) => {
+    const answer = await git(folder, args);
+    return answer.ok ? answer.out.trim() : "";
+  };
+  return {
+    clean: (await out("status", "--porcelain", "--", ".", ":!.lockstep")) === "",
+    commits: Number(await out("rev-list", "--count", "HEAD")),
+    last: await out("log", "-1", "--format=%s"),
+    branch: await out("rev-parse", "--abbrev-ref", "HEAD"),
+  };
+}
+
+// What has changed.
+
+/** Files that are not as they were copied, added or gone; sorted. */
+function changedIn(folder: string, root: string, source: CopySource | null): readonly string[] {
+  const before = new Map(source === null ? [] : contentsOf(join(root, source.folder)));
+  if (source !== null && source.git !== false && source.git.dirty)
+    before.set(UNCOMMITTED.name, digestOf(UNCOMMITTED.text));
+  const after = contentsOf(folder);
+  const names = new Set([...before.keys(), ...after.keys()]);
+  return [...names].filter((name) => before.get(name) !== after.get(name)).toSorted();
+}
+
+/** A digest of each file that belongs to the project. Folders that git is told to ignore as a whole, such as logs, do not. */
+export function contentsOf(folder: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const walk = (below: string, leaving: ReadonlySet<string>) => {
+    const entries = attempt(() => readdirSync(join(folder, below), { withFileTypes: true }));
+    if (typeof entries === "string") {
+      // A top that is gone has no files.
+      if (below !== "") found.set(below, entries);
+      return;
+    }
+    if (below !== "" && entries.some(isIgnoringAll)) return;
+    for (const entry of entries) {
+      const name = join(below, entry.name);
+      if (leaving.has(entry.name)) continue;
+      if (entry.isDirectory()) walk(name, NONE);
+      else if (entry.isSymbolicLink())
+        found.set(
+          name,
+          attempt(() => digestOf(readlinkSync(join(folder, name)))),
+        );
+      else found.set(name, entry.isFile() ? readDigest(join(folder, name)) : "");
+    }
+  };
+  walk("", OWN);
+  return found;
+}
+
+function isIgnoringAll(entry: Dirent): boolean {
+  const read = () => readFileSync(join(entry.parentPath, entry.name), "utf8").trim();
+  return entry.name === ".gitignore" && entry.isFile() && attempt(read) === "*";
+}
+
+function readDigest(path: string): string {
+  return attempt(() => digestOf(readFileSync(path)));
+}
+
+/** What cannot be read, since a run removed it, locked it or made it too large, is not as it was. */
+function attempt<T>(read: () => T): T | string {
+  try {
+    return read();
+  } catch (error) {
+    return `not readable: ${(error as NodeJS.ErrnoException).code}`;
+  }
+}
+
+function digestOf(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+// Removing.
+
+/** What a run has made unwritable is made writable first. What still cannot be removed stays. */
+function removeTree(place: string): void {
+  const remove = () => rmSync(place, { recursive: true, force: true, maxRetries: 3 });
+  try {
+    remove();
+  } catch {
+    try {
+      openFolders(place);
+      remove();
+    } catch {
+      // The machine removes it from its temporary directory some time.
+    }
+  }
+}
+
+function openFolders(folder: string): void {
+  chmodSync(folder, 0o700);
+  for (const entry of readdirSync(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) openFolders(join(folder, entry.name));
+}
+
+/** Removes copies for tests of processes of this machine and user that are no more. */
+export function removeLeftCopies(): void {
+  const folder = tmpdir();
+  for (const name of readdirSync(folder)) {
+    const [, pid] = /^(\d+)-/.exec(name.startsWith(OF_TESTS) ? name.slice(OF_TESTS.length) : "") ?? [];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    const path = join(folder, name);
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.isDirectory() === true && found.uid === process.getuid?.()) removeTree(path);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
