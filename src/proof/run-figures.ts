@@ -151,7 +151,6 @@ function createQuestions() {
   const add = ({ at, event }: Entry) => {
     if (event.type === "step.asked") {
       const { id, about } = event.question;
-      if (open.has(id)) return;
       const asked = { about, askedAt: at, waitedMs: null, by: null };
       open.set(id, asked);
       questions.push(asked);

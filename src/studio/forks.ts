@@ -3,7 +3,6 @@ import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { RunnerError } from "../run/errors.ts";
 import { partRun, previewFork, type Edits, type PartOptions, type Parted } from "../run/fork.ts";
 import { readRun } from "../run/records/runs.ts";
-import { requireKnownState } from "../run/trust/foreign-state.ts";
 import { digestIn, goOnWith, refusalIn, shownLine } from "./acts.ts";
 import { flagMember, isPlainObject, membersOf, onlyMembers, required, textMember } from "./body.ts";
 import {
@@ -81,7 +80,6 @@ export async function actFork({ params, body }: StudioRequest, studio: Studio): 
 }
 
 async function parted(asked: PartOptions, studio: Studio): Promise<string> {
-  requireKnownState(studio.project.stateDir, studio.env);
   const { run } = await partRun(await journalFor(studio, asked.run), asked, studio.now());
   return run!;
 }

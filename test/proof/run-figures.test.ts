@@ -139,6 +139,24 @@ test("questions by kind: answered, expired, open, and how long people took", () 
   ]);
 });
 
+test("a step that a command performs costs nothing, and is not without a price", () => {
+  const took = (turns: number, costUsd: number | null) => ({
+    step: "s",
+    visits: 1,
+    turns,
+    inputTokens: 0,
+    outputTokens: 0,
+    ms: 1,
+    costUsd,
+  });
+  const { steps } = addUp([
+    runWith("x", { steps: [took(0, null)] }),
+    runWith("y", { steps: [took(1, null)] }),
+    runWith("z", { steps: [took(1, 0.5)] }),
+  ]);
+  assert.deepEqual([steps[0]?.unpricedIn, steps[0]?.costUsd, steps[0]?.visits], [[1], 0.5, 3]);
+});
+
 test("retries add up by step and model", () => {
   const tried = (model: string, repairs: number, faults: { [kind: string]: number }) => ({
     step: "s",

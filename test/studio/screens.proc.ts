@@ -17,7 +17,7 @@ const SCREENS: readonly ScreenCase[] = [
   { name: "run", path: "/runs/{fixed}", seen: ["issue 7", "Timeline", "closure.issue@2"] },
   { name: "run-stages", path: "/runs/{shipped}", seen: ["Timeline", "build-slug"] },
   { name: "why", path: "/runs/{fixed}/closure.issue@1/why", seen: ["tests-pass", "tests-failed"] },
-  { name: "talk", path: "/runs/{fixed}/talk", seen: ["assistant"] },
+  { name: "talk", path: "/runs/{fixed}/talk", seen: ["all settled"] },
   { name: "effects", path: "/runs/{fixed}/effects", seen: ["Effects"] },
   { name: "log", path: "/runs/{fixed}/log", seen: ["Log"] },
   {

@@ -126,7 +126,7 @@ function ForkForm({ route, before, plain }: FormProps): JSX.Element {
   const wrong = [...faults, ...(faults.length > 0 ? [] : judged.errors)];
   const trust = (error?.document as Refusal | null | undefined)?.trust ?? null;
   const mayFork = !isForking && wrong.length === 0 && (trust === null || ticked === trust.digest);
-  const fork = (how: "fork" | "part") => {
+  const forkNow = (how: "fork" | "part") => {
     if (!mayFork) return;
     setForking(true);
     setError(null);
@@ -139,7 +139,7 @@ function ForkForm({ route, before, plain }: FormProps): JSX.Element {
       },
     );
   };
-  useKeys("Fork", { "Ctrl-Enter": { about: "Fork and go on", run: () => fork("fork") } });
+  useKeys("Fork", { "Ctrl-Enter": { about: "Fork and go on", run: () => forkNow("fork") } });
   const words = editedWords(request);
   const faultsOf = (field: string) =>
     wrong.filter((one) => one.field === field).map(({ message }) => message);
@@ -220,10 +220,10 @@ function ForkForm({ route, before, plain }: FormProps): JSX.Element {
             )}
             {error !== null && trust === null && <Failed error={error} />}
             <div class="actions">
-              <button type="button" class="btn primary" disabled={!mayFork} onClick={() => fork("fork")}>
+              <button type="button" class="btn primary" disabled={!mayFork} onClick={() => forkNow("fork")}>
                 Fork and go on <kbd aria-hidden="true">Ctrl-Enter</kbd>
               </button>
-              <button type="button" class="btn" disabled={!mayFork} onClick={() => fork("part")}>
+              <button type="button" class="btn" disabled={!mayFork} onClick={() => forkNow("part")}>
                 Fork and rest
               </button>
             </div>
