@@ -1,5 +1,5 @@
 /** Bundles the page of the studio: one script, one style sheet, one HTML file and an icon, with nothing from outside. */
-import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "rolldown";
 
@@ -8,6 +8,20 @@ const page = join(root, "src/studio/page");
 
 /** The files of the page, by the names that the server gives them. */
 export const PAGE_FILES = ["index.html", "page.css", "page.js", "icon.svg"] as const;
+
+/** What comes later may overrule what comes before. */
+export const STYLES = [
+  "base",
+  "frame",
+  "parts",
+  "tables",
+  "acting",
+  "graph",
+  "run",
+  "runs",
+  "talk",
+  "why",
+] as const;
 
 /** Writes `PAGE_FILES` into `dir`. */
 export async function bundlePage(dir: string): Promise<void> {
@@ -23,11 +37,8 @@ export async function bundlePage(dir: string): Promise<void> {
   });
   withLicence(join(dir, "page.js"));
   for (const name of ["index.html", "icon.svg"]) copyFileSync(join(page, name), join(dir, name));
-  const styles = ["page.css", ...globSync("styles/*.css", { cwd: page }).toSorted()];
-  writeFileSync(
-    join(dir, "page.css"),
-    styles.map((name) => readFileSync(join(page, name), "utf8")).join("\n"),
-  );
+  const styles = STYLES.map((name) => readFileSync(join(page, "styles", `${name}.css`), "utf8"));
+  writeFileSync(join(dir, "page.css"), styles.join("\n"));
 }
 
 /** Preact is inside the published file, so its licence is too. */

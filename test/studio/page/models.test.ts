@@ -1,6 +1,8 @@
 /** The small models behind the screens: keys, lists, windows, commands, figures, and what the stream says. */
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { test } from "node:test";
+import { STYLES } from "../../../scripts/page.ts";
 import { chordOf } from "../../../src/studio/page/chords.ts";
 import { commandLine } from "../../../src/studio/page/command.ts";
 import { effectRows, type EffectLine } from "../../../src/studio/page/effect-rows.ts";
@@ -315,3 +317,8 @@ for (const [picked, run, next] of [
 ] as const)
   test(`picking ${run} after ${picked.join(" ")} leaves ${next.join(" ")}`, () =>
     assert.deepEqual(pickedRuns(picked, run), next));
+
+test("every style sheet is part of the page", () => {
+  const files = readdirSync(new URL("../../../src/studio/page/styles/", import.meta.url));
+  assert.deepEqual(files.toSorted(), STYLES.map((name) => `${name}.css`).toSorted());
+});
