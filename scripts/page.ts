@@ -30,15 +30,30 @@ export async function bundlePage(dir: string): Promise<void> {
     cwd: root,
     input: { page: join(page, "main.tsx") },
     platform: "browser",
-    tsconfig: join(page, "tsconfig.json"),
-    transform: { target: "es2024" },
+    // As calls of `h`, which are shorter than those that the types are checked with; so tsconfig.json is left out.
+    tsconfig: false,
+    transform: {
+      target: "es2024",
+      jsx: { runtime: "classic", pragma: "h", pragmaFrag: "Fragment" },
+      inject: { h: ["preact", "h"], Fragment: ["preact", "Fragment"] },
+    },
     output: { dir, format: "esm", minify: true, comments: { legal: true, annotation: false, jsdoc: false } },
     logLevel: "warn",
   });
   withLicence(join(dir, "page.js"));
   for (const name of ["index.html", "icon.svg"]) copyFileSync(join(page, name), join(dir, name));
   const styles = STYLES.map((name) => readFileSync(join(page, "styles", `${name}.css`), "utf8"));
-  writeFileSync(join(dir, "page.css"), styles.join("\n"));
+  writeFileSync(join(dir, "page.css"), packed(styles.join("\n")));
+}
+
+/** Without comments and spaces that mean nothing. */
+function packed(css: string): string {
+  return css
+    .replaceAll(/\/\*[^]*?\*\//g, "")
+    .replaceAll(/\s+/g, " ")
+    .replaceAll(/ ?([{};,>]) ?/g, "$1")
+    .replaceAll(";}", "}")
+    .trim();
 }
 
 /** Preact is inside the published file, so its licence is too. */

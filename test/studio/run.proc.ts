@@ -1,7 +1,11 @@
 /** One run in a real browser: its visits, its moments, its conversation and its log, with a pointer and with keys alone. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
+import { builtCommand } from "../built.ts";
 import { openBrowser, watchedPage, withBrowser, type Watched } from "./browser.ts";
 import { fullGround, openStudio, type FullGround, type Studio } from "./ground.ts";
 
@@ -134,6 +138,26 @@ describe("the page of a run", withBrowser, () => {
     await page.keyboard.press("c");
     await sees("First difference.");
     assert.equal(new URL(page.url()).pathname, `/compare/${ground.runs.fixed}/${ground.runs.forked}`);
+  });
+
+  test("another run on the same screen is shown with its own state", async () => {
+    await page.goto(`${studio.origin}/runs/${ground.runs.forked}`);
+    await page.getByRole("link", { name: `${ground.runs.fixed} entry` }).click();
+    await sees("5", page.locator(".figures dd").first());
+    assert.match(address(), /^\?at=\d+$/);
+    await page.goBack();
+    await page.getByText(ground.runs.forked).first().waitFor();
+    await page.goto(`${studio.origin}/runs/${ground.runs.failed}`);
+    await page.locator(".head .chip.bad", { hasText: "failed" }).waitFor();
+    assert.equal(await page.locator(".head .chip.good").count(), 0);
+  });
+
+  test("the page is small", async () => {
+    const folder = join(dirname(await builtCommand()), "../studio");
+    const bytes = ["index.html", "page.css", "page.js", "icon.svg"].map(
+      (name) => gzipSync(readFileSync(join(folder, name))).length,
+    );
+    assert.ok(bytes.reduce((sum, one) => sum + one, 0) <= 68_000, bytes.join(" + "));
   });
 
   test("none of it broke a rule", () => assert.deepEqual(watched.faults, []));
