@@ -190,7 +190,7 @@ const BOXES = `(() => {
     }
   for (const one of document.querySelectorAll("button, h1, h2, th")) {
     const style = getComputedStyle(one);
-    if (style.overflowX === "hidden" && style.textOverflow !== "ellipsis" && one.scrollWidth > one.clientWidth + 1)
+    if (style.overflowX === "hidden" && style.textOverflow !== "ellipsis" && one.clientWidth > 1 && one.scrollWidth > one.clientWidth + 1)
       found.push("cut: " + one.textContent.slice(0, 40));
   }
   return found.slice(0, 20);

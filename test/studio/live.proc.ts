@@ -90,6 +90,8 @@ describe("the studio while runs move", withBrowser, () => {
     await page.getByText("completed").first().waitFor();
     await page.getByText("closure.a").first().waitFor();
     await picture(page, "started");
+    const run = new URL(page.url()).pathname.split("/").at(-1)!;
+    assert.deepEqual(ground.lockstep("show", run).outcome, "completed");
   });
 
   test("a fork with another answer shares what came before, and can be compared with its origin", async () => {
@@ -119,6 +121,7 @@ describe("the studio while runs move", withBrowser, () => {
     const text = readFileSync(file, "utf8");
     writeFileSync(file, text.replace(/"target":\s*"closure\.issue"/, '"target": "closure.nowhere"'));
     await page.getByText("there is no such step").first().waitFor();
+    assert.equal(await page.getByRole("link", { name: "Start", exact: true }).count(), 0);
     writeFileSync(file, text);
     await page.getByText("The check found nothing.").waitFor();
   });

@@ -148,6 +148,9 @@ describe("the screens of the studio", withBrowser, () => {
     await page.waitForURL(pathOf(`${studio.origin}/compare/{forked}/{fixed}`));
     await page.getByRole("link", { name: "open in A" }).first().click();
     await page.waitForURL(pathOf(`${studio.origin}/runs/{forked}/closure.issue%401`));
+    await page.goBack();
+    await page.getByText("First difference.").waitFor();
+    assert.equal(new URL(page.url()).pathname, pathOf("/compare/{forked}/{fixed}"));
     await page.context().close();
   });
 

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { age, count } from "../../flow/text/figures.ts";
+import { shownInLine } from "../../flow/text/harmless.ts";
 import { go, PageLink, useRoute } from "./go.tsx";
 import { allKeys, announced, copyOffered, EVERYWHERE, keysAreOn, switchKeys, useKeys } from "./keys.ts";
 import { useLive, useSeconds } from "./listen.ts";
@@ -122,7 +123,8 @@ export function ScreenFrame({
     .toReversed()
     .join(" · ");
   useEffect(() => {
-    document.title = `${open > 0 ? `(${open}) ` : ""}${title} · Lockstep`;
+    // The window and its list of tabs show it: it may name a run or a step of somebody else.
+    document.title = shownInLine(`${open > 0 ? `(${open}) ` : ""}${title} · Lockstep`.toWellFormed(), 200);
   }, [title, open]);
   return (
     <>
