@@ -122,12 +122,10 @@ export type PeopleFigures = {
 /** `declared`: every check of the flow that is looked at, so that those that never ran are named. */
 export function addUp(runs: readonly FiguredRun[], declared: readonly string[] = []): AddedFigures {
   const all = runs.map(({ figures }) => figures);
-  const claimed = runs.map(({ run, state, figures: { flow, claims } }) => ({
-    run,
-    flow,
-    isOver: state === "completed" || state === "failed",
-    claims,
-  }));
+  const claimed = runs.map(({ run, state, figures: { flow, claims } }) => {
+    const isOver = state === "completed" || state === "failed";
+    return { run, flow, claims, isOver };
+  });
   const { claims, falseDone, honestFirst, recovered, checks } = honestyOf(claimed, declared);
   return {
     ids: runs.map(({ run }) => run),
