@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { age, count } from "../../flow/text/figures.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { go, PageLink, useRoute } from "./go.tsx";
-import { allKeys, announced, copyOffered, keysAreOn, switchKeys, useKeys } from "./keys.ts";
+import { allKeys, announced, copyOffered, EVERYWHERE, keysAreOn, switchKeys, useKeys } from "./keys.ts";
 import { useLive, useSeconds } from "./listen.ts";
 import { Foreign } from "./parts/foreign.tsx";
 import { useProject } from "./project.ts";
@@ -31,7 +31,7 @@ export function PageFrame({
   readonly places: readonly RailPlace[];
   readonly children: ComponentChildren;
 }): JSX.Element {
-  useKeys("Everywhere", {
+  useKeys(EVERYWHERE, {
     "?": { about: "Show the keys", run: () => help.set((now) => !now) },
     y: { about: "Copy the command of this screen", run: copyOffered },
     "/": {
@@ -57,12 +57,10 @@ export function PageFrame({
 }
 
 function leave(): void {
-  if (
-    document.activeElement instanceof HTMLElement &&
-    document.activeElement.matches("input, textarea, select")
-  )
-    document.activeElement.blur();
-  else if (help.get()) help.set(() => false);
+  const { activeElement } = document;
+  if (help.get()) help.set(() => false);
+  else if (activeElement instanceof HTMLElement && activeElement.matches("input, textarea, select"))
+    activeElement.blur();
   else history.back();
 }
 

@@ -1,6 +1,8 @@
 /** The small models behind the screens: keys, lists, windows, commands, figures, and what the stream says. */
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { test } from "node:test";
+import { STYLES } from "../../../scripts/page.ts";
 import { chordOf } from "../../../src/studio/page/chords.ts";
 import { commandLine } from "../../../src/studio/page/command.ts";
 import { effectRows, type EffectLine } from "../../../src/studio/page/effect-rows.ts";
@@ -8,7 +10,14 @@ import { createEventReader, retryDelay } from "../../../src/studio/page/events.t
 import { dollars, percentOf, px, shortCount } from "../../../src/studio/page/figures.ts";
 import { hear, UNHEARD, withPage } from "../../../src/studio/page/live.ts";
 import { actionsOf } from "../../../src/studio/page/run-actions.ts";
-import { countStates, listedRuns, type RunFilter, type RunSort } from "../../../src/studio/page/run-list.ts";
+import {
+  countStates,
+  heldRows,
+  listedRuns,
+  pickedRuns,
+  type RunFilter,
+  type RunSort,
+} from "../../../src/studio/page/run-list.ts";
 import { missingPages, windowOf } from "../../../src/studio/page/window.ts";
 import type { LineFacts, RunLine, RunsDocument } from "../../../src/studio/wire.ts";
 
@@ -290,3 +299,26 @@ for (const [state, resumable, hasChanged, acts] of states)
       acts,
     );
   });
+
+test("rows that are looked at keep their order, and new ones wait", () => {
+  const names = (held: readonly string[] | null) => {
+    const { rows, news } = heldRows(LIST, held);
+    return [rows.map(({ run }) => run).join(" "), news];
+  };
+  assert.deepEqual(names(null), ["a bb ccc dddd", 0]);
+  assert.deepEqual(names(["ccc", "gone", "a"]), ["ccc a", 2]);
+});
+
+for (const [picked, run, next] of [
+  [[], "a", ["a"]],
+  [["a"], "a", []],
+  [["a"], "b", ["a", "b"]],
+  [["a", "b"], "c", ["b", "c"]],
+] as const)
+  test(`picking ${run} after ${picked.join(" ")} leaves ${next.join(" ")}`, () =>
+    assert.deepEqual(pickedRuns(picked, run), next));
+
+test("every style sheet is part of the page", () => {
+  const files = readdirSync(new URL("../../../src/studio/page/styles/", import.meta.url));
+  assert.deepEqual(files.toSorted(), STYLES.map((name) => `${name}.css`).toSorted());
+});

@@ -40,6 +40,11 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
   useEffect(() => {
     if (state === "completed" || state === "failed" || state === "waiting") announce(`The run is ${state}.`);
   }, [state]);
+  const found = document.value?.row.run;
+  useEffect(() => {
+    // `@last`, `@failed` and the beginning of an id lead to the run itself.
+    if (found !== undefined && found !== run) go({ ...route, run: found }, { replace: true });
+  }, [found, run]);
   const agent = document.value?.row.agent ?? row?.agent ?? run;
   return (
     <ScreenFrame crumbs={[{ text: "Runs", to: ALL_RUNS }, { text: `${agent} ${run}` }]}>
@@ -52,7 +57,7 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
             <>
               <RunHead document={value} row={row ?? value.row} />
               <RunTabs run={run} tab={route.tab} />
-              <Tab route={route} document={value} isLiving={isLiving} />
+              <Tab route={route} document={value} isLiving={isLiving} events={(row ?? value.row).events} />
             </>
           )}
         </Await>
@@ -65,19 +70,21 @@ function Tab({
   route,
   document,
   isLiving,
+  events,
 }: {
   readonly route: RunRoute;
   readonly document: RunDocument;
   readonly isLiving: boolean;
+  readonly events: number;
 }): JSX.Element {
   const { run } = route;
   switch (route.tab) {
     case "way":
-      return <WayOf route={route} document={document} isLiving={isLiving} />;
+      return <WayOf key={run} route={route} document={document} isLiving={isLiving} />;
     case "effects":
       return <EffectsOf run={run} />;
     case "log":
-      return <LogOf run={run} version={document.shown.iterations} />;
+      return <LogOf run={run} version={events} />;
     case "document":
       return (
         <section class="card" aria-label="Document">
