@@ -966,7 +966,8 @@ const DECLARED = {
     ],
     details: [
       RUN_IDS,
-      "--test writes answers, checks, tools, hooks and people as tables, and the path and the end as expectations.",
+      "--test writes answers, checks, tools, hooks and people as tables, and the path and the end as expectations. With --out",
+      "it also writes FILE.heard.md, what the answers were given to: `lockstep test --stale` shows what has changed since.",
       "An exported run always contains the whole flow with its prompts and schemas, even with --redact.",
     ],
     examples: [

@@ -3,23 +3,27 @@ import type { FileTree } from "../flow/files.ts";
 import { POWERS, type EvalMin, type EvalTask, type MinName } from "../flow/flow-eval.ts";
 import type { Expected } from "../flow/flow-test.ts";
 import type { Check, Flow } from "../flow/flow.ts";
-import { defined, type Json } from "../flow/json.ts";
+import { defined, isObject, type Json, type JsonObject } from "../flow/json.ts";
 import type { Problem } from "../flow/problem.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem } from "./codes.ts";
+import { coerceParameters } from "./parameters.ts";
 import type { Finding } from "./rules/rule.ts";
 import { testGround } from "./test-around.ts";
 import {
   besideTest,
   isTestParameter,
   reportTest,
+  strictReader,
   testDocument,
   unknownTestParameter,
+  valuesIn,
 } from "./test-reading.ts";
 import { testExpected } from "./tests.ts";
 import type { Document } from "./text/document.ts";
 import { EVAL_FILE, type EvalFileSource } from "./text/evals-shape.ts";
 import { joinPath } from "./text/paths.ts";
+import { checkParts } from "./text/test-parts.ts";
 import { readShape } from "./text/shape.ts";
 
 export type EvalsRead = {
@@ -70,9 +74,15 @@ function readFileOf(about: Omit<Reading, "document">, file: string): Pick<EvalsR
   const reading: Reading = { ...about, document };
   requireRates(reading, source);
   requireParameters(reading, source.params, "");
-  const tasks = (source.tasks ?? []).flatMap((task, at) =>
-    task.skip ? [] : [taskOf(reading, source, task, `/tasks/${at}`)],
-  );
+  const written = isObject(document.value) ? document.value : {};
+  checkParts(written, "", strictReader(reading));
+  // An item that is null is passed over by the shape.
+  const items = valuesIn(written.tasks).flatMap((item, at) => (item === null ? [] : [{ item, at }]));
+  const tasks = (source.tasks ?? []).flatMap((task, place) => {
+    const { item, at } = items[place] ?? { item: null, at: place };
+    if (isObject(item)) checkParts(item, `/tasks/${at}`, strictReader(reading));
+    return task.skip ? [] : [taskOf(reading, source, task, `/tasks/${at}`)];
+  });
   return { tasks, min: defined({ ...source.min }) };
 }
 
@@ -127,11 +137,13 @@ function taskOf(reading: Reading, source: EvalFileSource, task: TaskSource, poin
       `The task "${name}" expects something of git, and its copy is not a repository.`,
       "Add git: true to the task.",
     );
+  const params = Object.fromEntries([...source.params, ...task.params]);
+  requireArguments(reading, params, pointer);
   return {
     name,
     file: document.file,
     line: document.place(pointer).line,
-    params: Object.fromEntries([...source.params, ...task.params]),
+    params,
     input: task.input ?? source.input ?? "",
     project,
     expect,
@@ -150,6 +162,15 @@ function requireParameters(
 ): void {
   for (const name of params.keys())
     if (!isTestParameter(reading.flow, name)) unknownTestParameter(reading, pointer, name);
+}
+
+/** What a run would refuse, before another task has cost money. */
+function requireArguments(reading: Reading, params: JsonObject, pointer: string): void {
+  const { parameters, openArguments } = reading.flow;
+  for (const { code, message } of coerceParameters(parameters, params, openArguments).problems)
+    // Unknown ones are reported where they are written.
+    if (code !== "PARAM-UNKNOWN")
+      reportTest(reading, "EVAL-FILE", pointer, message, "Give it a valid value under params.");
 }
 
 /** Of a project, and of its agents, these are not copied. */
@@ -224,7 +245,7 @@ function hiddenOf(reading: Reading, { hidden }: TaskSource, pointer: string): Ev
 }
 
 function requireFolder(reading: Reading, folder: string, pointer: string): void {
-  if (reading.files.list(folder) !== null) return;
+  if (reading.files.list(folder || ".") !== null) return;
   reportTest(
     reading,
     "EVAL-FILE",

@@ -48,15 +48,27 @@ export function readHeardPage(page: string): ReadonlyMap<number, HeardTexts> {
   return found;
 }
 
-/** The first lines that differ; none: nothing is known of what was said before, or it is said as before. */
-export function firstChange(before: HeardTexts | undefined, now: HeardTexts): readonly string[] {
+/** The first lines that differ in the system prompt and in the words; none: they do not, or what was said is not known. */
+export function firstChanges(
+  before: HeardTexts | undefined,
+  now: HeardTexts,
+): readonly (readonly string[])[] {
   if (before === undefined) return [];
-  const plain = (text: string) => text.replace(/\n$/, "");
-  const [old, current] =
-    plain(before.system) === plain(now.system) ? [before.words, now.words] : [before.system, now.system];
-  const changed = changedLines(plain(old), plain(current));
-  const end = changed.indexOf("  ...");
-  return changed.slice(0, end === -1 ? MOST_LINES : Math.min(end, MOST_LINES));
+  const changed = [
+    changedLines(ended(before.system), ended(now.system)),
+    changedLines(ended(before.words), ended(now.words)),
+  ];
+  return changed.filter((lines) => lines.length > 0).map(firstOf);
+}
+
+/** A page does not show whether a text ends with a new line. */
+function ended(text: string): string {
+  return text.replace(/\n$/, "");
+}
+
+function firstOf(lines: readonly string[]): readonly string[] {
+  const end = lines.indexOf("  ...");
+  return lines.slice(0, end === -1 ? MOST_LINES : Math.min(end, MOST_LINES));
 }
 
 const MOST_LINES = 12;

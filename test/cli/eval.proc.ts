@@ -209,6 +209,7 @@ test("what refuses an eval: usage, files and trust, each with its exit code and 
     [["eval", "a", "--script", "good.json", "--json"], 3, /rust/],
     [["eval", "a", "--runs", "0", "--script", "good.json", "--json"], 2, /from 1 to/],
     [["eval", "a", "--models", "m", "--budget", "-5usd", "--json"], 2, /US dollars/],
+    [["eval", "a", "--models", "m", "--budget", "0usd", "--json"], 2, /no run could begin/],
     [["eval", "a", "--models", "m,m", "--budget", "5usd", "--json"], 2, /twice/],
     [["eval", "a", "--script", "good.json", "--task", "(", "--json"], 2, /--task "\(" is not a valid/],
     [["eval", "a", "--script", "good.json", "--task", "nothing", "--json"], 2, /No task matches/],

@@ -8,7 +8,7 @@ import type { FlowTest, HeardPart } from "../../src/flow/flow-test.ts";
 import type { Flow, Prompt, Step } from "../../src/flow/flow.ts";
 import { NO_SETTINGS, type DriftRule } from "../../src/flow/test-settings.ts";
 import { readTestFile } from "../../src/load/tests.ts";
-import { firstChange, heardPage, readHeardPage } from "../../src/proof/drift-page.ts";
+import { firstChanges, heardPage, readHeardPage } from "../../src/proof/drift-page.ts";
 import { heardReplies, type HeardReply } from "../../src/proof/drift.ts";
 import { exportRun, journalOf, parseBundle } from "../../src/run/records/bundle.ts";
 import { createFiles } from "../../src/run/world/files.ts";
@@ -98,6 +98,18 @@ const CHANGES: readonly [what: string, part: HeardPart, change: Change, replies:
     [3, 6, 9],
   ],
   [
+    "a retry prompt",
+    "prompt",
+    (flow) =>
+      withStep(flow, "closure.guide", ({ guard }) => ({
+        guard: {
+          ...guard!,
+          checks: guard!.checks.map(({ check, edition }) => ({ check, edition: longer(edition) })),
+        },
+      })),
+    [4, 7],
+  ],
+  [
     "the system prompt",
     "system",
     (flow) => ({ ...flow, system: longer(flow.system) }),
@@ -173,8 +185,12 @@ test("what was said is read back from its page, whatever is in it", () => {
     [...page].map(([at, { system, words }]) => [at - 1, system, words]),
     all.map(({ reply, texts: { system, words } }) => [reply, system, words.replace(/\n$/, "")]),
   );
-  const change = firstChange(page.get(1), { system: "", words: "simple" });
-  assert.deepEqual(change, ["- plain", "+ simple"]);
-  assert.deepEqual(firstChange(page.get(9), { system: "", words: "" }), []);
+  assert.deepEqual(firstChanges(page.get(1), { system: "", words: "simple" }), [["- plain", "+ simple"]]);
+  assert.deepEqual(firstChanges(page.get(3), { system: "Be better.", words: "System:\n\nfirst\n" }), [
+    ["- Be good.", "+ Be better."],
+    ["  System:", "  ", "- last", "+ first"],
+  ]);
+  assert.deepEqual(firstChanges(page.get(1), { system: "", words: "plain\n" }), []);
+  assert.deepEqual(firstChanges(page.get(9), { system: "", words: "" }), []);
   assert.deepEqual([...readHeardPage("## Response 1: a\n```text\nno end")], []);
 });

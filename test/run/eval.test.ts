@@ -298,6 +298,17 @@ for (const [expect, work, reason] of LEFT)
     if (reason !== null) assert.ok(run!.reason!.startsWith(reason), run!.reason!);
   });
 
+test("files that a run tells git to ignore are changes of an empty folder too", async () => {
+  const { start, journal } = await world();
+  const hide = (folder: string) => {
+    writeFileSync(join(folder, ".gitignore"), "*\n");
+    writeFileSync(join(folder, "new.js"), "");
+  };
+  const tasks = [{ ...TASK, expect: { lines: {}, values: { changed: [".gitignore", "new.js"] } } }];
+  const { runs } = await start({ plan: plan(1), tasks, backend: working(journal, hide) });
+  assert.deepEqual([runs[0]!.state, runs[0]!.reason], ["passed", null]);
+});
+
 const RULES: readonly [settings: Partial<TestSettings>, reason: RegExp | null][] = [
   [{ before: { "closure.t": ["initial.t"] }, within: { turns: 2 } }, null],
   [{ before: { "initial.t": ["closure.t"] } }, /^before initial\.t \(rules\.yaml\) .* at initial\.t@1: /],

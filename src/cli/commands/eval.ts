@@ -87,6 +87,7 @@ const NOTHING: EvalsRead = { tasks: [], min: {}, problems: [] };
 
 function planOf({ flags, cwd, ...call }: CallOf<"eval">): EvalOptions["plan"] {
   const { runs = 10, budget, script, resume } = flags;
+  if (budget === 0) throw new UsageError("--budget is 0: no run could begin.");
   const models = (flags.models ?? "").split(",").flatMap((model) => model.trim() || []);
   if (resume !== undefined) {
     if (models.length > 0 || script.length > 0 || flags.runs !== undefined || flags.task !== undefined)

@@ -4,8 +4,7 @@ import type { Honesty, Rate, RunClaims } from "../../proof/honesty.ts";
 import { claimsBy, createClaims, honestyOf, type HonestyRow } from "../../proof/honesty.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { RunnerError } from "../../run/errors.ts";
-import { foldPartly, withKnownFlows } from "../../run/records/fold.ts";
-import { everyRow } from "../../run/records/runs.ts";
+import { foldEvery } from "../../run/records/fold.ts";
 import { loadNamed } from "../agent.ts";
 import type { CallOf } from "../commands.ts";
 import { codeOf } from "../conduct.ts";
@@ -46,35 +45,27 @@ export async function showHonesty(call: CallOf<"honesty">): Promise<number> {
   return signal.aborted ? codeOf(signal) : EXIT.completed;
 }
 
-/** Each run is read slice by slice; one that is damaged counts as far as it can be read. */
+/** Newest first; a run that is damaged counts as far as it can be read. */
 async function claimsOf(
   call: CallOf<"honesty">,
   agent: string,
-  from: number,
+  since: number,
   signal: AbortSignal,
 ): Promise<{ readonly runs: readonly RunClaims[]; readonly damaged: number }> {
   const runs: RunClaims[] = [];
   let damaged = 0;
   await withJournal(call, async (journal) => {
     if (journal === null) return;
-    const reading = withKnownFlows(journal);
-    for await (const row of everyRow(reading, { agent })) {
-      if (signal.aborted) break;
-      if (row.createdAt < from) continue;
-      const { add, claims, isOver } = createClaims();
-      const isWhole = await foldPartly(reading, row, add).then(
-        ({ damage }) => damage === null,
-        (error: unknown) => {
-          if (error instanceof RunnerError && error.code === "JOURNAL_UNAVAILABLE") return false;
-          throw error;
-        },
-      );
+    let folded = createClaims();
+    const open = () => (folded = createClaims()).add;
+    for await (const { row, isWhole } of foldEvery(journal, { agent, since }, open)) {
       if (!isWhole) damaged += 1;
-      runs.push({ run: row.id, flow: row.digest, isOver: isOver(), claims });
+      runs.push({ run: row.id, flow: row.digest, isOver: folded.isOver(), claims: folded.claims });
       if (runs.length % SHOWN_EVERY > 0) continue;
       call.screen.status(`read ${count(runs.length, "run")}`);
       // A busy process hears no signals.
       await setImmediate();
+      if (signal.aborted) break;
     }
   }).finally(() => call.screen.status(null));
   return { runs, damaged };

@@ -1,7 +1,7 @@
 /** Recorded tests whose responses were given to something else than is said now: a remark, a list, a document. */
 import type { FileTree } from "../../flow/files.ts";
 import { HEARD_PARTS } from "../../flow/flow-test.ts";
-import { firstChange, heardPath, readHeardPage } from "../../proof/drift-page.ts";
+import { firstChanges, heardPath, readHeardPage } from "../../proof/drift-page.ts";
 import type { Drift, Drifted } from "../../proof/drift.ts";
 import { count, shownInLine, type Paint } from "../text/text.ts";
 import type { ChosenTest } from "./choose.ts";
@@ -75,11 +75,16 @@ function linesOf({ agent, test, drifted }: Tested, files: FileTree, paint: Paint
   const { compared, drifts } = drifted ?? NOTHING;
   const about = `${drifts.length} of ${count(compared, "response")}`;
   const lines = [`${paint("yellow", "!")} ${shownInLine(agent)} › ${shownInLine(test.name)}  ${about}`];
+  const shown = new Set<string>();
   for (const { reply, line, step, visit, parts, now } of drifts) {
     const place = paint("dim", `${shownInLine(test.file)}:${line}`);
     lines.push(`  response ${reply} to ${shownInLine(step)}@${visit}: another ${parts.join(", ")}  ${place}`);
-    for (const text of firstChange(page.get(reply), now))
-      lines.push(`      ${coloured(shownInLine(text, 500), paint)}`);
+    // A changed system prompt is the same change for every response.
+    for (const changed of firstChanges(page.get(reply), now)) {
+      if (shown.has(changed.join("\n"))) continue;
+      shown.add(changed.join("\n"));
+      lines.push(...changed.map((text) => `      ${coloured(shownInLine(text, 500), paint)}`));
+    }
   }
   return [...lines, ""];
 }

@@ -22,7 +22,10 @@ const TASK = object("One task.", {
   ),
   hidden: object("What the run never sees, and is judged by after its end.", {
     files: text("A folder beside the file. It is copied into the folder of the run when the run has ended."),
-    checks: list("Checks of the flow that are run then.", text("A check."), { required: true, filled: true }),
+    checks: list("Checks of the agent that are run then.", text("A check."), {
+      required: true,
+      filled: true,
+    }),
   }),
   skip: flag("The task is left out.", { default: false }),
 });

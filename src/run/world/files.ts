@@ -47,7 +47,7 @@ export function createFiles(root: string): FileTree {
     if (isAbsolute(path)) return { kind: "refused", why: "the path is absolute" };
     const full = resolve(top, path);
     if (!isInsideProject(top, full)) return { kind: "refused", why: "the path leaves the project" };
-    const real = realPlace(full);
+    const real = full === top ? realFolder(top) : realPlace(full);
     return isInsideProject(realFolder(top), real)
       ? { real }
       : { kind: "refused", why: "a link leads out of the project" };

@@ -1,5 +1,5 @@
 /** Keys of the page: each screen adds its own while it is shown, and all of them can be switched off. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { chordOf } from "./chords.ts";
 import { createStore } from "./store.ts";
 
@@ -14,16 +14,22 @@ export function switchKeys(on: boolean): void {
   keysAreOn.set(() => on);
 }
 
+/** The group of the frame: what a screen says about a key comes before it. */
+export const EVERYWHERE = "Everywhere";
+
 /** The newest is asked first. */
 const tables: { readonly group: string; readonly get: () => KeyTable }[] = [];
 
 export function useKeys(group: string, table: KeyTable): void {
-  const held = { current: table };
+  // The newest table counts at once: a key may be pressed before the page is painted again.
+  const held = useRef(table);
+  held.current = table;
   useEffect(() => {
     const own = { group, get: () => held.current };
-    tables.unshift(own);
+    if (group === EVERYWHERE) tables.push(own);
+    else tables.unshift(own);
     return () => void tables.splice(tables.indexOf(own), 1);
-  });
+  }, [group]);
 }
 
 /** For the page that lists them. */

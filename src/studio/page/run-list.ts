@@ -71,3 +71,21 @@ export function countStates(runs: Iterable<RunLine>): readonly StateCount[] {
   for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
   return RUN_STATES.map((state) => ({ state, count: counts.get(state) ?? 0 }));
 }
+
+/** The rows in the order in which they were seen; `news` are those that came since, for a button above them. */
+export function heldRows(
+  rows: readonly RunLine[],
+  held: readonly string[] | null,
+): { readonly rows: readonly RunLine[]; readonly news: number } {
+  if (held === null) return { rows, news: 0 };
+  const byRun = new Map(rows.map((row) => [row.run, row]));
+  const kept = held.flatMap((run) => byRun.get(run) ?? []);
+  return { rows: kept, news: rows.length - kept.length };
+}
+
+const MOST_PICKED = 2;
+
+/** The newest two that were picked; picking one again drops it. */
+export function pickedRuns(picked: readonly string[], run: string): readonly string[] {
+  return picked.includes(run) ? picked.filter((one) => one !== run) : [...picked, run].slice(-MOST_PICKED);
+}

@@ -1,5 +1,5 @@
 /** A value that parts of the page share, and a hook that redraws a part when what it picked has changed. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 export type Store<T> = {
   readonly get: () => T;
@@ -28,9 +28,15 @@ export function createStore<T>(initial: T): Store<T> {
 
 /** What `pick` gives is compared by identity: pick parts of the value, and make nothing new. */
 export function useStore<T, P>(store: Store<T>, pick: (value: T) => P): P {
-  const [picked, setPicked] = useState(() => pick(store.get()));
+  const [, redraw] = useState(0);
+  const picked = pick(store.get());
+  // A part may be drawn for something else before it listens again: the newest question counts.
+  const held = useRef({ pick, picked });
+  held.current = { pick, picked };
   useEffect(() => {
-    const look = () => setPicked(() => pick(store.get()));
+    const look = () => {
+      if (!Object.is(held.current.pick(store.get()), held.current.picked)) redraw((times) => times + 1);
+    };
     look();
     return store.listen(look);
   }, [store]);

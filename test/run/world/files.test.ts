@@ -1,6 +1,6 @@
 /** Files of a project are read inside of it and nowhere else. */
 import assert from "node:assert/strict";
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { createFiles } from "../../../src/run/world/files.ts";
@@ -48,6 +48,8 @@ for (const [path, kind] of rows) {
 
 const folders: readonly [path: string, names: readonly string[] | null][] = [
   ["deep", ["er"]],
+  [".", readdirSync(root).toSorted()],
+  ["", readdirSync(root).toSorted()],
   ["inner", ["er"]],
   ["deep/er", ["b.txt"]],
   ["missing", null],

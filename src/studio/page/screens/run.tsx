@@ -30,19 +30,25 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
   const { run } = route;
   const row = useLive((now) => now.runs.get(run) ?? null);
   const isGone = useLive((now) => now.gone.has(run));
-  const isLiving = row?.state === "running";
   // The head of a living run is asked for again when its state changes, not with each of its entries.
   const document = useAsk<RunDocument>(
     `runs/${encodeURIComponent(run)}`,
-    `${row?.state} ${isLiving ? "" : row?.events}`,
+    row === null || row.state === "running" ? row?.state : `${row.state} ${row.events}`,
   );
   const state = row?.state ?? document.value?.row.state;
+  const isLiving = state === "running";
   useEffect(() => {
     if (state === "completed" || state === "failed" || state === "waiting") announce(`The run is ${state}.`);
   }, [state]);
+  const found = document.value?.row.run;
+  useEffect(() => {
+    // `@last`, `@failed` and the beginning of an id lead to the run itself.
+    if (found !== undefined && found !== run) go({ ...route, run: found }, { replace: true });
+  }, [found, run]);
   const agent = document.value?.row.agent ?? row?.agent ?? run;
   return (
     <ScreenFrame crumbs={[{ text: "Runs", to: ALL_RUNS }, { text: `${agent} ${run}` }]}>
+      {(isGone || document.value === null) && <h1 class="hidden">Run</h1>}
       {isGone ? (
         <Blank title="This run was removed." command={["runs"]} />
       ) : (
@@ -51,7 +57,7 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
             <>
               <RunHead document={value} row={row ?? value.row} />
               <RunTabs run={run} tab={route.tab} />
-              <Tab route={route} document={value} isLiving={isLiving} />
+              <Tab route={route} document={value} isLiving={isLiving} events={(row ?? value.row).events} />
             </>
           )}
         </Await>
@@ -64,19 +70,21 @@ function Tab({
   route,
   document,
   isLiving,
+  events,
 }: {
   readonly route: RunRoute;
   readonly document: RunDocument;
   readonly isLiving: boolean;
+  readonly events: number;
 }): JSX.Element {
   const { run } = route;
   switch (route.tab) {
     case "way":
-      return <WayOf route={route} document={document} isLiving={isLiving} />;
+      return <WayOf key={run} route={route} document={document} isLiving={isLiving} />;
     case "effects":
       return <EffectsOf run={run} />;
     case "log":
-      return <LogOf run={run} version={document.shown.iterations} />;
+      return <LogOf run={run} version={events} />;
     case "document":
       return (
         <section class="card" aria-label="Document">
@@ -153,12 +161,18 @@ function WayOf({
           <Inspector
             run={run}
             visit={selected}
-            version={seq ?? (isLiving ? versionOf(visits, selected, frames.length) : 0)}
+            version={isLiving ? versionOf(visits, selected, frames.length) : 0}
             isNever={!stand.steps.has(selected.step)}
           />
         )}
       </div>
-      <Times run={run} frames={frames} seq={seq} visit={selected} />
+      <Times
+        run={run}
+        frames={frames}
+        seq={seq}
+        visit={selected}
+        startedAt={isLiving ? document.startedAt : null}
+      />
       <MomentData run={run} seq={stand.seq} />
       <MomentSlider
         frames={frames}

@@ -1,31 +1,24 @@
 /** All runs of the project: what runs now on top, and everything that was recorded below it. */
 import type { JSX } from "preact";
-import { px } from "../figures.ts";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { count, DOING, duration } from "../../../flow/text/figures.ts";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { count } from "../../../flow/text/figures.ts";
 import type { RunLine, RunsDocument } from "../../wire.ts";
 import { ask, refusedOf, type RefusedRequest } from "../ask.ts";
-import { dollars, shortCount } from "../figures.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";
 import { useKeys } from "../keys.ts";
-import { live, useLive, useSeconds } from "../listen.ts";
+import { live, useLive } from "../listen.ts";
 import { withPage } from "../live.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
-import { Sparkline } from "../parts/sparkline.tsx";
-import { StateChip } from "../parts/state.tsx";
+import { RunTable } from "../parts/run-table.tsx";
 import { Blank, Failed, Loading } from "../parts/status.tsx";
-import { Ago } from "../parts/time.tsx";
-import { useNarrow, useWindow } from "../parts/window.tsx";
-import { ALL_RUNS, runAt, visitText, type Route } from "../route.ts";
-import { countStates, isLiving, listedRuns, RUN_STATES, type RunSort } from "../run-list.ts";
+import { ALL_RUNS, type Route } from "../route.ts";
+import { countStates, heldRows, listedRuns, pickedRuns, RUN_STATES, type RunSort } from "../run-list.ts";
 
 type RunsRoute = Extract<Route, { readonly at: "runs" }>;
 
 const PAGE_OF_RUNS = 200;
-const ROW = 56;
-const NARROW_ROW = 92;
 
 export function RunsScreen({ route }: { readonly route: RunsRoute }): JSX.Element {
   const { error, isLoading, again } = useRunPages();
@@ -36,9 +29,14 @@ export function RunsScreen({ route }: { readonly route: RunsRoute }): JSX.Elemen
     isUp: false,
   });
   const all = useMemo(() => [...runs.values()], [runs]);
-  const rows = useMemo(() => listedRuns(all, route, sort.by, sort.isUp), [all, route, sort]);
+  const fitting = useMemo(() => listedRuns(all, route, sort.by, sort.isUp), [all, route, sort]);
   const agents = useMemo(() => [...new Set(all.map(({ agent }) => agent))].toSorted(), [all]);
   const [selected, setSelected] = useState<string | null>(null);
+  const [picked, setPicked] = useState<readonly string[]>([]);
+  // No row moves under the pointer: what came meanwhile waits above the list.
+  const [held, setHeld] = useState<readonly string[] | null>(null);
+  useEffect(() => setHeld(null), [route, sort]);
+  const { rows, news } = heldRows(fitting, held);
   const move = (by: number) => {
     const at = rows.findIndex(({ run }) => run === selected);
     const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
@@ -46,10 +44,16 @@ export function RunsScreen({ route }: { readonly route: RunsRoute }): JSX.Elemen
     setSelected(next.run);
     document.getElementById(`run-${next.run}`)?.focus();
   };
+  const compare = () => {
+    const [a, b] = picked;
+    if (a !== undefined && b !== undefined) go({ at: "compare", a, b });
+  };
   const states = ["", ...RUN_STATES];
   useKeys("Runs", {
     j: { about: "Next run", run: () => move(1) },
     k: { about: "Previous run", run: () => move(-1) },
+    x: { about: "Pick the run", run: () => selected !== null && setPicked(pickedRuns(picked, selected)) },
+    c: { about: "Compare the two picked runs", run: compare },
     a: {
       about: "Next state",
       run: () =>
@@ -92,14 +96,48 @@ export function RunsScreen({ route }: { readonly route: RunsRoute }): JSX.Elemen
               </Blank>
             </div>
           ) : (
-            <RunTable
-              rows={rows}
-              sort={sort.by}
-              isUp={sort.isUp}
-              selected={selected}
-              onSelect={setSelected}
-              onSort={(by) => setSort((now) => ({ by, isUp: now.by === by && !now.isUp }))}
-            />
+            <>
+              {(news > 0 || picked.length > 0) && (
+                <div class="row">
+                  {news > 0 && (
+                    <button type="button" class="btn small" onClick={() => setHeld(null)}>
+                      {news} new
+                    </button>
+                  )}
+                  {picked.length > 0 && (
+                    <>
+                      <span class="soft small">Picked:</span>
+                      {picked.map((run) => (
+                        <span key={run} class="chip mono">
+                          <Foreign text={run} most={40} />
+                        </span>
+                      ))}
+                      <button type="button" class="btn small" disabled={picked.length < 2} onClick={compare}>
+                        Compare
+                      </button>
+                      <button type="button" class="btn quiet small" onClick={() => setPicked([])}>
+                        Clear
+                      </button>
+                    </>
+                  )}
+                </div>
+              )}
+              <div
+                onPointerEnter={() => setHeld(rows.map(({ run }) => run))}
+                onPointerLeave={() => setHeld(null)}
+              >
+                <RunTable
+                  rows={rows}
+                  sort={sort.by}
+                  isUp={sort.isUp}
+                  selected={selected}
+                  picked={picked}
+                  onSelect={setSelected}
+                  onPick={(run) => setPicked(pickedRuns(picked, run))}
+                  onSort={(by) => setSort((now) => ({ by, isUp: now.by === by && !now.isUp }))}
+                />
+              </div>
+            </>
           )}
           {isFiltered && rows.length > 0 && (
             <p class="soft small">{`${rows.length} of ${count(all.length, "run")} shown.`}</p>
@@ -198,143 +236,6 @@ function Filters({
         value={route.q}
         onInput={(event) => change({ q: event.currentTarget.value })}
       />
-    </div>
-  );
-}
-
-type RunTableProps = {
-  readonly rows: readonly RunLine[];
-  readonly sort: RunSort;
-  readonly isUp: boolean;
-  readonly selected: string | null;
-  readonly onSelect: (run: string) => void;
-  readonly onSort: (by: RunSort) => void;
-};
-
-function RunTable({ rows, sort, isUp, selected, onSelect, onSort }: RunTableProps): JSX.Element {
-  const body = useRef<HTMLTableSectionElement>(null);
-  const isNarrow = useNarrow();
-  const { first, end, above, below } = useWindow(body, rows.length, isNarrow ? NARROW_ROW : ROW);
-  const column = (by: RunSort, name: string, kind = "") => (
-    <th class={kind} scope="col" aria-sort={sort === by ? (isUp ? "ascending" : "descending") : "none"}>
-      <button type="button" onClick={() => onSort(by)}>
-        {name}
-      </button>
-    </th>
-  );
-  return (
-    <div class="card runs">
-      <table>
-        <thead>
-          <tr>
-            {column("agent", "Run")}
-            <th scope="col" class="wide">
-              State
-            </th>
-            <th scope="col" class="wide">
-              Where
-            </th>
-            {column("visits", "Visits", "num wide")}
-            {column("tokens", "Tokens", "num wide")}
-            {column("cost", "Cost", "num wide")}
-            {column("time", "Time", "num wide")}
-            {column("newest", "Started", "num wide")}
-          </tr>
-        </thead>
-        <tbody ref={body}>
-          {above > 0 && <tr aria-hidden="true" style={{ height: px(above) }} />}
-          {rows.slice(first, end).map((row) => (
-            <RunRowOf key={row.run} row={row} isSelected={row.run === selected} onSelect={onSelect} />
-          ))}
-          {below > 0 && <tr aria-hidden="true" style={{ height: px(below) }} />}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function RunRowOf({
-  row,
-  isSelected,
-  onSelect,
-}: {
-  readonly row: RunLine;
-  readonly isSelected: boolean;
-  readonly onSelect: (run: string) => void;
-}): JSX.Element {
-  const { run, agent, state, code, createdAt, facts } = row;
-  return (
-    <tr class={isSelected ? "link picked" : "link"}>
-      <td class="what">
-        <div class="lines">
-          <div class="row">
-            <PageLink to={runAt(run)} id={`run-${run}`} class="name">
-              <span onFocusCapture={() => onSelect(run)}>
-                <Foreign text={agent} most={40} />
-              </span>
-            </PageLink>
-            <span class="mono soft">
-              <Foreign text={run} most={40} />
-            </span>
-            {facts?.forkedFrom != null && <span class="soft small">fork</span>}
-          </div>
-          <div class="soft about">
-            <Foreign text={facts?.about ?? ""} most={120} />
-          </div>
-          <div class="narrow row">
-            <StateChip state={state} />
-            <span class="soft small">
-              <Ago at={createdAt} />
-              {facts !== null && ` · ${count(facts.visits, "visit")} · ${dollars(facts.costUsd)}`}
-            </span>
-          </div>
-        </div>
-      </td>
-      <td class="wide">
-        <StateChip state={state} />
-        {code !== null && (
-          <div class="soft mono code">
-            <Foreign text={code} most={30} />
-          </div>
-        )}
-      </td>
-      <td class="wide where">
-        <Where row={row} />
-      </td>
-      <td class="num wide">{facts?.visits ?? ""}</td>
-      <td class="num wide">{facts === null ? "" : shortCount(facts.tokens)}</td>
-      <td class="num wide">{facts === null ? "" : dollars(facts.costUsd)}</td>
-      <td class="num wide">
-        {facts === null ? "" : duration(facts.drivenMs)}
-        {facts !== null && facts.pace.length > 1 && (
-          <Sparkline values={facts.pace} about="Entries per minute" />
-        )}
-      </td>
-      <td class="num wide soft">
-        <Ago at={createdAt} />
-      </td>
-    </tr>
-  );
-}
-
-/** The step that it is at, and for how long it has been doing what it does. */
-function Where({ row }: { readonly row: RunLine }): JSX.Element {
-  const { step, facts, state } = row;
-  const isMoving = state === "running";
-  const now = useSeconds(isMoving);
-  const [lane, ...others] = isLiving(row) ? (facts?.lanes ?? []) : [];
-  if (lane === undefined)
-    return <span class="soft mono">{step !== null && <Foreign text={step} most={40} />}</span>;
-  return (
-    <div class="lines">
-      <span class="mono">
-        <Foreign text={visitText(lane)} most={40} />
-        {others.length > 0 && ` +${others.length}`}
-      </span>
-      <span class="soft small">
-        {isMoving || state === "waiting" ? DOING[lane.doing] : state}
-        {isMoving && `, ${duration(now - lane.since)}`}
-      </span>
     </div>
   );
 }
