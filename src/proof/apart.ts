@@ -3,7 +3,7 @@ import type { Prepared } from "../engine/schema/prepared.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { JsonObject } from "../flow/json.ts";
 import { choicesFor, type Happening } from "./choices.ts";
-import { stateKey, stepFrom, taken, type Course } from "./search.ts";
+import { firstMoment, stateKey, taken, type Course } from "./stepping.ts";
 
 const MOST_PAIRS = 3_000;
 
@@ -23,7 +23,7 @@ export function* waysApart(
     readonly isApart: boolean;
   };
   const pairs: Pair[] = [
-    { a: stepFrom(one, args), b: stepFrom(two, args), from: -1, via: null, isApart: false },
+    { a: firstMoment(one, args).after, b: firstMoment(two, args).after, from: -1, via: null, isApart: false },
   ];
   const known = new Set<string>();
   const wayTo = (at: number): Course => {
@@ -55,7 +55,7 @@ export function* waysApart(
 
 /** The shortest way on to an end, a completed one if there is any; null: none was found. */
 export function wayToEnd(flow: Prepared, args: JsonObject, way: Course): Course | null {
-  let state = stepFrom(flow, args);
+  let state = firstMoment(flow, args).after;
   for (const choice of way) {
     const moment = taken(flow, state, choice);
     if (moment === null) return null;

@@ -2,30 +2,17 @@
  * Finds for every element of a flow the shortest way that shows it: breadth first over `decide` itself, so that what is
  * found can happen and what is impossible for the engine is not found.
  */
-import { decide } from "../engine/decide/decide.ts";
+import type { State } from "../engine/decide/state.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
-import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import type { Deed } from "../flow/deed.ts";
-import type { Event } from "../flow/event.ts";
-import { cached } from "../flow/cached.ts";
-import type { Flow, StepId } from "../flow/flow.ts";
+import type { StepId } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
-import { inputFor } from "./arguments.ts";
-import { handedKey, unaskableIn } from "./asking.ts";
-import { choicesFor, eventOf, type Happening } from "./choices.ts";
-import { shownIn } from "./cover.ts";
+import { unaskableIn } from "./asking.ts";
+import { choicesFor, type Happening } from "./choices.ts";
+import { hitsIn, shownIn } from "./cover.ts";
 import type { Element } from "./elements.ts";
-
-/** A way through the flow: what happens, one after the other, from the start of the run. */
-export type Course = readonly Happening[];
-
-/** A way with every moment of it; the first is the start of the run. `until`: it is long enough when this step begins. */
-export type Walked = {
-  readonly course: Course;
-  readonly moments: readonly Moment[];
-  readonly until?: StepId;
-};
+import { firstMoment, stateKey, taken, type Course, type Walked } from "./stepping.ts";
 
 export type Searched = {
   /** Elements that were shown, each with how much has to happen until then. */
@@ -51,7 +38,7 @@ export type SearchOptions = {
 const MOST_STATES = 150_000;
 
 export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }: SearchOptions): Searched {
-  const first = step(flow, EMPTY_STATE, started(flow, args));
+  const first = firstMoment(flow, args);
   const nodes: Node[] = [{ state: first.after, from: -1, length: 0, leg: { course: [], moments: [first] } }];
   const known = new Map<string, number>([[stateKey(flow, first.after), 0]]);
   const edges: Edge[][] = [];
@@ -109,7 +96,7 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
     shownOnWayTo: (id, { moments }, open) => {
       const { at } = ways.get(id)!;
       const onWay = shownUpTo(at, open);
-      const beyond = moments.slice(nodes[at]!.length + 1).flatMap((moment) => [...shownIn(moment)]);
+      const beyond = hitsIn(moments.slice(nodes[at]!.length + 1)).keys();
       return [...onWay, ...beyond.filter((other) => open.delete(other))];
     },
     unaskable: Array.from(unaskable, ([why, at]) => {
@@ -231,10 +218,8 @@ function shownOnce(nodes: readonly Node[]): (at: number, open: Set<string>) => r
       done.add(here);
       fresh.push(here);
     }
-    return fresh
-      .toReversed()
-      .flatMap((node) => nodes[node]!.leg.moments.flatMap((moment) => [...shownIn(moment)]))
-      .filter((id) => open.delete(id));
+    const moments = fresh.toReversed().flatMap((node) => nodes[node]!.leg.moments);
+    return [...hitsIn(moments).keys()].filter((id) => open.delete(id));
   };
 }
 
@@ -249,101 +234,6 @@ function walkedTo(nodes: readonly Node[], { at, leg }: Way): Walked {
     for (const moment of legs[place]!.moments) moments.push(moment);
   }
   return { course, moments };
-}
-
-/** What the choice leads to; null: it does not belong to what is pending. */
-export function taken(flow: Prepared, state: State, choice: Happening): Moment | null {
-  const event = eventOf(flow, state, choice);
-  return event === null ? null : step(flow, state, event);
-}
-
-/** The state in which a run begins. */
-export function stepFrom(flow: Prepared, args: JsonObject): State {
-  return step(flow, EMPTY_STATE, started(flow, args)).after;
-}
-
-export function started(flow: Prepared, args: JsonObject): Event {
-  const backend = { id: "scripted", options: null };
-  return {
-    type: "run.started",
-    run: "run",
-    agent: flow.agent,
-    flow: "digest",
-    args,
-    input: inputFor(flow),
-    cwd: "/",
-    backend,
-  };
-}
-
-/** null: the way does not fit the flow. */
-export function walk(flow: Prepared, args: JsonObject, course: Course): Walked | null {
-  const moments = [step(flow, EMPTY_STATE, started(flow, args))];
-  for (const choice of course) {
-    const moment = taken(flow, moments.at(-1)!.after, choice);
-    if (moment === null) return null;
-    moments.push(moment);
-  }
-  return { course, moments };
-}
-
-function step(flow: Prepared, before: State, event: Event): Moment {
-  const { state: after, deeds } = decide(flow, before, event);
-  return { entry: { seq: 1, at: 0, event }, flow, before, after: forgetful(flow, after), deeds };
-}
-
-/**
- * Counts of visits grow with the flow, are copied in each visit, and change nothing that can happen: of a large flow only
- * those of the steps at work are kept. What one attempt may spend is told apart by them.
- */
-function forgetful(flow: Prepared, state: State): State {
-  if (!isLarge(flow) || state.lanes.length === Object.keys(state.visits).length) return state;
-  const visits = Object.fromEntries(state.lanes.map(({ step: id, visit }) => [id, visit]));
-  return { ...state, visits };
-}
-
-const isLarge = cached((flow: Flow): boolean => {
-  const steps = Object.values(flow.steps);
-  return steps.length > MANY_STEPS && steps.every(({ limits }) => limits?.perAttempt === undefined);
-});
-
-const MANY_STEPS = 50;
-
-/**
- * What tells two states apart for what can happen next. Counts that outlive a visit, and words, are left out: with them
- * there would be hundreds of thousands of states in a flow of thirty steps.
- */
-export function stateKey(flow: Prepared, state: State): string {
-  if (state.verdict !== null) return `${state.pending.length} ${state.verdict.outcome} ${state.verdict.code}`;
-  const lanes = state.lanes.map((lane) => laneKey(flow, state, lane)).join(";");
-  const fork =
-    state.fork === null
-      ? ""
-      : `${state.fork.steps.join(",")}>${state.fork.join}:${state.fork.done.join(",")}:${state.fork.failed?.step}`;
-  // In its first visit a run may be forgiven what it is not later.
-  const first = state.iterations === 1 ? "first" : "";
-  const asked = unaskableIn(flow, state) === null ? handedKey(flow, state) : "unaskable";
-  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}|${first}|${asked}`;
-}
-
-function laneKey(flow: Prepared, state: State, lane: Lane): string {
-  const { step: id, command, repairs, origin, strikes, answer, life, faults } = lane;
-  const says = lane.say
-    .map((say) => (say.kind === "failed-check" ? `x${say.result.pattern}` : say.kind))
-    .join("+");
-  const doing = `${command.type} ${detailOf(command)}`;
-  const counted = flow.steps[id]?.edges;
-  const taken = counted === undefined ? "" : JSON.stringify(state.taken[id] ?? "");
-  const tries =
-    life === null ? "" : `${life.phase}${life.tries.length}${life.deferred}${life.result?.verdict}`;
-  return `${id} ${doing} ${says} ${repairs} ${strikes} ${faults} ${origin} ${answer?.label}${answer?.over === undefined ? "" : "!"} ${tries} ${taken}`;
-}
-
-function detailOf(command: Lane["command"]): string {
-  if (command.type === "hook") return command.hook;
-  if (command.type === "check") return command.checks.join("+");
-  // Calls of one tool may be allowed by different rules.
-  return command.type === "call" ? JSON.stringify(command.calls.map(({ name, input }) => [name, input])) : "";
 }
 
 /** Steps to a completed end, from every state that has one before it. */

@@ -12,7 +12,8 @@ import type { Moment } from "../story/story.ts";
 import type { Happening } from "./choices.ts";
 import { draftsOf } from "./answers.ts";
 import { inputFor } from "./arguments.ts";
-import type { Course, Searched, Walked } from "./search.ts";
+import type { Searched } from "./search.ts";
+import type { Course, Walked } from "./stepping.ts";
 
 export type Drafts = {
   readonly tests: readonly { readonly test: FlowTest; readonly course: Course }[];

@@ -2,7 +2,7 @@
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
 import type { Flow } from "../flow/flow.ts";
-import type { Course } from "../proof/search.ts";
+import type { Course } from "../proof/stepping.ts";
 import { runInMemory, type HeldRun, type Ran } from "./ground.ts";
 
 type Draft = { readonly test: FlowTest; readonly course: Course };
