@@ -279,12 +279,19 @@ function lastCut({ entries }: HostileRun): number {
 
 /** Resumed from a prefix, the run comes to the same end, and asks for nothing that is on record. */
 async function notResumed(ground: FuzzGround, run: HostileRun, cut: number): Promise<Broken | null> {
-  if (cut > lastCut(run)) return null;
+  if (cut > lastCut(run) || isAskedAbout(run, cut)) return null;
   const past = run.entries.slice(0, cut);
   const next = await hostileRun(ground, repeated(run, past), { past, isBare: true });
   const [was, is] = [endOf(run), endOf(next)];
   const what = next.thrown?.message ?? (was === is ? null : `it ends as ${is} and not as ${was}`);
   return what === null ? null : { property: "resume", seq: cut, what: `resumed after entry ${cut}: ${what}` };
+}
+
+/** A step that says what becomes of an interruption does not simply go on. */
+function isAskedAbout({ moments }: HostileRun, cut: number): boolean {
+  const moment = moments[cut - 1];
+  const steps = moment?.flow.steps ?? {};
+  return moment?.after.lanes.some(({ step }) => steps[step]?.ifInterrupted !== undefined) ?? false;
 }
 
 /** Other words of tools and checks, the same answers: the same way. */

@@ -163,6 +163,13 @@ test("without a fault no property is broken, and the same seed gives the same re
   assert.notDeepEqual([...other.hits], [...one.hits]);
 });
 
+test("a step that says what becomes of an interruption does not break resume", async () => {
+  for (const ifInterrupted of ["ask", "fail"] as const) {
+    const flow = withStep(FLOW, "continuation.a", (step) => ({ ...step, ifInterrupted }));
+    assert.deepEqual((await fuzz(await prepare(flow), { runs: 100 })).broken, [], ifInterrupted);
+  }
+});
+
 for (const property of PROPERTIES)
   test(`a fault against "${property}" is found, made small, and gone without the fault`, async () => {
     const flow = await prepare(FLOW);

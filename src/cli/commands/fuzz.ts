@@ -39,6 +39,7 @@ export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
   }
   const { seed = 1, for: ms } = flags;
   const stopped = host.interruption();
+  screen.tell(`Fuzzing ${shownInLine(name)}; Ctrl-C stops and reports.`);
   const until = ms === undefined ? Infinity : performance.now() + ms;
   const fuzzed = await fuzz(await prepareFlow(loaded.flow), {
     seed,
@@ -59,12 +60,14 @@ export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
       v: 1,
       kind: "lockstep-fuzz",
       ok: !isBad,
+      ...(stopped.aborted && { stopped: "interrupted" }),
       ...about,
       personas: [...fuzzed.ends].map(([persona, ends]) => ({ persona, ends: Object.fromEntries(ends) })),
       broken: cases.filter(({ isBroken }) => isBroken).map((one) => shape(one, flags.save)),
       weaknesses: cases.filter(({ isBroken }) => !isBroken).map((one) => shape(one, flags.save)),
     });
   else screen.print(report(call, about, fuzzed, cases));
+  if (stopped.aborted) screen.complain(`Interrupted after ${count(fuzzed.runs, "run")}.`);
   if (stopped.aborted) return EXIT.interrupted;
   return isBad ? EXIT.testsFailed : EXIT.completed;
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { until } from "../../until.ts";
 import { createWorld, onlyDocument, script, writeAgent } from "../world.ts";
 
 type Report = {
@@ -68,4 +69,45 @@ test("an answer without an intent that fits its schema is found, and run --scrip
     await world.lockstep(["run", "notes", "--script", "script.json", "--topic", "tea", "--json"]),
   );
   assert.deepEqual([ran.outcome, ran.code], ["failed", "GATE_INTERPRETATION_ERROR"]);
+});
+
+test("the report is the same from another folder and environment, and differs for another seed", async () => {
+  const reports: string[] = [];
+  const rows: readonly (readonly [seed: string, env: NodeJS.ProcessEnv])[] = [
+    ["3", {}],
+    ["3", { TZ: "Asia/Tokyo", LANG: "tr_TR.UTF-8", LC_ALL: "tr_TR.UTF-8", CI: "1", NODE_ENV: "production" }],
+    ["4", {}],
+  ];
+  for (const [seed, env] of rows) {
+    using world = createWorld();
+    writeAgent(world, "notes");
+    // A broken property too, so that shrinking is part of it.
+    world.write(".agent/notes/tests/settings.yaml", "within: { visits: 2 }\n");
+    world.write("below/further/x.txt", "");
+    const cwd = env.CI === undefined ? "." : "below/further";
+    const ran = await world.lockstep(
+      ["fuzz", "notes", "--runs", "300", "--seed", seed, "--json", "-C", cwd],
+      { env },
+    );
+    assert.equal(ran.code, 7, ran.stderr);
+    reports.push(ran.stdout);
+  }
+  assert.equal(reports[0], reports[1]);
+  assert.notEqual(reports[0], reports[2]);
+});
+
+test("Ctrl-C ends with 130 and one document about the runs so far", async () => {
+  using world = createWorld();
+  writeAgent(world, "notes");
+  const child = world.begin(["fuzz", "notes", "--for", "10m", "--json"]);
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (part: Buffer) => (stdout += part.toString()));
+  child.stderr.on("data", (part: Buffer) => (stderr += part.toString()));
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  // It listens once it says so; a signal before that ends the process at once.
+  await until(() => stderr.includes("Fuzzing notes"), "it listens");
+  child.kill("SIGINT");
+  assert.equal(await ended, 130, stderr);
+  const report = onlyDocument({ code: 130, stdout, stderr });
+  assert.deepEqual([report.kind, report.ok, report.stopped], ["lockstep-fuzz", true, "interrupted"]);
 });
