@@ -23,6 +23,14 @@ export async function measureProof(folder: string): Promise<readonly Row[]> {
     await manyFiles(folder, files["tests/first.yaml"] ?? ""),
     await fuzzed(agent),
     await generated(100, 5),
+    await generated(1000, 30),
+    row(
+      "peak memory of that",
+      process.resourceUsage().maxRSS / 1024,
+      "MB",
+      1100,
+      "resident set of the process",
+    ),
   ];
 }
 

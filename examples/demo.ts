@@ -32,6 +32,7 @@ say(git("log", "--oneline"));
 say(`The scripted model said "done" with a test still failing. The check did not believe it.
 
 Try next:
+  npm run -s lockstep -- -C ${folder} studio           the same in your browser, step by step
   npm run -s lockstep -- -C ${folder} show @last       how that run went
   npm run -s lockstep -- -C ${folder} check fixer      what is proven before a token is spent
   npm run -s lockstep -- -C ${folder} init hello       an agent of your own, with a script to run it

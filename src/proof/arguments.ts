@@ -1,4 +1,5 @@
 /** Arguments for a run that was given none: defaults, else the smallest value that the declaration allows. */
+import { cached } from "../flow/cached.ts";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
@@ -49,9 +50,9 @@ function smallest({ name, type, validation = {} }: Parameter): Json {
 }
 
 /** Text for standard input, where a prompt reads it. */
-export function inputFor(flow: Flow): string {
+export const inputFor = cached((flow: Flow): string => {
   const reads = Object.values(flow.steps).some((step) =>
     readsOf(flow, step).some(({ name }) => name === INPUT_TEXT),
   );
   return reads ? "text" : "";
-}
+});

@@ -80,7 +80,7 @@ export function observe(
   return { moments, path, observed };
 }
 
-function callsIn({ deeds }: Moment): readonly string[] {
+export function callsIn({ deeds }: Moment): readonly string[] {
   return deeds.flatMap((deed) =>
     deed.kind === "called"
       ? deed.results.map(

@@ -5,8 +5,10 @@
 import { decide } from "../engine/decide/decide.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
+import type { Deed } from "../flow/deed.ts";
 import type { Event } from "../flow/event.ts";
-import type { StepId } from "../flow/flow.ts";
+import { cached } from "../flow/cached.ts";
+import type { Flow, StepId } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
 import { inputFor } from "./arguments.ts";
@@ -18,14 +20,20 @@ import type { Element } from "./elements.ts";
 /** A way through the flow: what happens, one after the other, from the start of the run. */
 export type Course = readonly Happening[];
 
-/** A way with every moment of it; the first is the start of the run. */
-export type Walked = { readonly course: Course; readonly moments: readonly Moment[] };
+/** A way with every moment of it; the first is the start of the run. `until`: it is long enough when this step begins. */
+export type Walked = {
+  readonly course: Course;
+  readonly moments: readonly Moment[];
+  readonly until?: StepId;
+};
 
 export type Searched = {
   /** Elements that were shown, each with how much has to happen until then. */
   readonly found: ReadonlyMap<string, number>;
-  /** The way that shows the element first, and on to an end, a completed one where there is one. */
+  /** The way that shows the element first, and on to an end, a completed one where there is one that is not far. */
   readonly wayTo: (id: string) => Walked;
+  /** Which of these the way to the element shows; they are taken out of the set. */
+  readonly shownOnWayTo: (id: string, way: Walked, open: Set<string>) => readonly string[];
   /** Prompts that cannot be made on a way that the flow allows: for each reason the first such way. */
   readonly unaskable: readonly { readonly step: StepId; readonly why: string; readonly way: Walked }[];
   /** States that were told apart. */
@@ -85,16 +93,25 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
     }
   }
   const graph: Graph = { flow, nodes, edges };
+  const atSteps = nodesBySteps(nodes);
   for (const element of wanted) {
     if (ways.has(element.id) || !isCounted(flow, element)) continue;
-    const way = byCounting(graph, element);
+    const among = element.step === null ? nodes.keys() : (atSteps.get(element.step) ?? []);
+    const way = byCounting(graph, element, among);
     if (way !== null) ways.set(element.id, way);
   }
   const finish = finisher(graph, known);
+  const shownUpTo = shownOnce(nodes);
   const lengthOf = ({ at, leg }: Way) => nodes[at]!.length + leg.course.length;
   return {
     found: new Map(Array.from(ways, ([id, way]) => [id, lengthOf(way)])),
     wayTo: (id) => finish(walkedTo(nodes, ways.get(id)!)),
+    shownOnWayTo: (id, { moments }, open) => {
+      const { at } = ways.get(id)!;
+      const onWay = shownUpTo(at, open);
+      const beyond = moments.slice(nodes[at]!.length + 1).flatMap((moment) => [...shownIn(moment)]);
+      return [...onWay, ...beyond.filter((other) => open.delete(other))];
+    },
     unaskable: Array.from(unaskable, ([why, at]) => {
       const way = walkedTo(nodes, { at, leg: NOWHERE });
       return { step: nodes[at]!.state.lanes[0]!.step, why, way };
@@ -128,6 +145,8 @@ function finisher(
   return ({ course, moments }) => {
     const whole = [...course];
     const all = [...moments];
+    const here = index.get(stateKey(flow, all.at(-1)!.after));
+    const isFar = here !== undefined && (distances.get(here) ?? 0) > FAR;
     for (let left = MOST_FINISHING; left > 0; left--) {
       const state = all.at(-1)!.after;
       const at = index.get(stateKey(flow, state));
@@ -138,11 +157,26 @@ function finisher(
       const choice = best?.choice ?? choicesFor(flow, state)[0];
       const moment = choice === undefined ? null : taken(flow, state, choice);
       if (moment === null || choice === undefined) break;
+      const until = isFar ? newlyBegun(all, moment) : undefined;
       whole.push(choice);
       all.push(moment);
+      if (until !== undefined) return { course: whole, moments: all, until };
     }
     return { course: whole, moments: all };
   };
+}
+
+/** An end that is further off says nothing about the element: the test is over when the run goes on to a new step. */
+const FAR = 60;
+
+/** A step that begins in this moment, and in none before. */
+function newlyBegun(before: readonly Moment[], { deeds }: Moment): StepId | undefined {
+  for (const deed of deeds) {
+    if (deed.kind !== "began") continue;
+    const isSame = (other: Deed) => other.kind === "began" && other.step === deed.step;
+    if (!before.some((moment) => moment.deeds.some(isSame))) return deed.step;
+  }
+  return undefined;
 }
 
 /** Nodes in the order of their visits; of the same number, those that came first. */
@@ -188,15 +222,33 @@ type Graph = {
 
 const NOWHERE: Walked = { course: [], moments: [] };
 
+/** Ways share their beginnings: a node up to which everything was taken out is not looked at again. */
+function shownOnce(nodes: readonly Node[]): (at: number, open: Set<string>) => readonly string[] {
+  const done = new Set<number>([-1]);
+  return (at, open) => {
+    const fresh: number[] = [];
+    for (let here = at; !done.has(here); here = nodes[here]!.from) {
+      done.add(here);
+      fresh.push(here);
+    }
+    return fresh
+      .toReversed()
+      .flatMap((node) => nodes[node]!.leg.moments.flatMap((moment) => [...shownIn(moment)]))
+      .filter((id) => open.delete(id));
+  };
+}
+
 /** What is known of the nodes on the way is not decided again. */
 function walkedTo(nodes: readonly Node[], { at, leg }: Way): Walked {
   const legs = [leg];
   for (let here = at; here !== -1; here = nodes[here]!.from) legs.push(nodes[here]!.leg);
-  legs.reverse();
-  return {
-    course: legs.flatMap(({ course }) => course),
-    moments: legs.flatMap(({ moments }) => moments),
-  };
+  const course: Happening[] = [];
+  const moments: Moment[] = [];
+  for (let place = legs.length - 1; place >= 0; place--) {
+    for (const choice of legs[place]!.course) course.push(choice);
+    for (const moment of legs[place]!.moments) moments.push(moment);
+  }
+  return { course, moments };
 }
 
 /** What the choice leads to; null: it does not belong to what is pending. */
@@ -237,8 +289,25 @@ export function walk(flow: Prepared, args: JsonObject, course: Course): Walked |
 
 function step(flow: Prepared, before: State, event: Event): Moment {
   const { state: after, deeds } = decide(flow, before, event);
-  return { entry: { seq: 1, at: 0, event }, flow, before, after, deeds };
+  return { entry: { seq: 1, at: 0, event }, flow, before, after: forgetful(flow, after), deeds };
 }
+
+/**
+ * Counts of visits grow with the flow, are copied in each visit, and change nothing that can happen: of a large flow only
+ * those of the steps at work are kept. What one attempt may spend is told apart by them.
+ */
+function forgetful(flow: Prepared, state: State): State {
+  if (!isLarge(flow) || state.lanes.length === Object.keys(state.visits).length) return state;
+  const visits = Object.fromEntries(state.lanes.map(({ step: id, visit }) => [id, visit]));
+  return { ...state, visits };
+}
+
+const isLarge = cached((flow: Flow): boolean => {
+  const steps = Object.values(flow.steps);
+  return steps.length > MANY_STEPS && steps.every(({ limits }) => limits?.perAttempt === undefined);
+});
+
+const MANY_STEPS = 50;
 
 /**
  * What tells two states apart for what can happen next. Counts that outlive a visit, and words, are left out: with them
@@ -303,17 +372,27 @@ function isCounted({ limits }: Prepared, { id, kind }: Element): boolean {
   return kind === "limits" || kind === "branches" || kind === "transitions";
 }
 
+function nodesBySteps(nodes: readonly Node[]): ReadonlyMap<StepId, readonly number[]> {
+  const found = new Map<StepId, number[]>();
+  for (const [at, { state }] of nodes.entries())
+    for (const { step: id } of state.lanes) {
+      const known = found.get(id);
+      if (known === undefined) found.set(id, [at]);
+      else if (known.at(-1) !== at) known.push(at);
+    }
+  return found;
+}
+
 /** A circle is gone round until the count that the element is about is reached. */
-function byCounting(graph: Graph, element: Element): Way | null {
+function byCounting(graph: Graph, element: Element, among: Iterable<number>): Way | null {
   const { flow, nodes, edges } = graph;
   const isAbout = (from: State, to: State) => countOf(element, to) > countOf(element, from);
   // A turn is counted within one visit: what leads to the same question again is a call or two.
   const longest = element.id.endsWith(" reaches its turns") ? 3 : LONGEST_CIRCLE;
   let tries = MOST_CIRCLES;
-  for (const [at, out] of edges.entries()) {
+  for (const at of among) {
     const { state } = nodes[at]!;
-    if (element.step !== null && !state.lanes.some((lane) => lane.step === element.step)) continue;
-    for (const edge of out ?? []) {
+    for (const edge of edges[at] ?? []) {
       const moment = taken(flow, state, edge.choice);
       if (moment === null || !isAbout(state, moment.after)) continue;
       const back = pathBetween(graph, edge.to, at, longest);

@@ -6,17 +6,16 @@ import {
   type FlowTest,
   type TestReply,
 } from "../flow/flow-test.ts";
-import type { Flow } from "../flow/flow.ts";
+import type { Flow, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
 import type { Happening } from "./choices.ts";
 import { draftsOf } from "./answers.ts";
 import { inputFor } from "./arguments.ts";
-import { hitsIn } from "./cover.ts";
-import type { Searched, Walked } from "./search.ts";
+import type { Course, Searched, Walked } from "./search.ts";
 
 export type Drafts = {
-  readonly tests: readonly FlowTest[];
+  readonly tests: readonly { readonly test: FlowTest; readonly course: Course }[];
   /** Wanted elements that no way shows. */
   readonly missing: readonly string[];
 };
@@ -26,13 +25,13 @@ export function suiteOf(flow: Flow, args: JsonObject, found: Searched, wanted: R
   const missing = [...wanted].filter((id) => !found.found.has(id));
   const lengthOf = (id: string) => found.found.get(id)!;
   const open = new Set([...wanted].filter((id) => found.found.has(id)));
-  const tests: FlowTest[] = [];
+  const tests: { readonly test: FlowTest; readonly course: Course }[] = [];
   const ids = [...found.found.keys()].filter((id) => open.has(id));
   for (const id of ids.toSorted((a, b) => lengthOf(b) - lengthOf(a))) {
     if (!open.has(id)) continue;
     const way = found.wayTo(id);
-    const covers = [...hitsIn(way.moments).keys()].filter((other) => open.delete(other));
-    if (covers.length > 0) tests.push(testOfWay(flow, args, way, covers));
+    const covers = found.shownOnWayTo(id, way, open);
+    if (covers.length > 0) tests.push({ test: testOfWay(flow, args, way, covers), course: way.course });
   }
   return { tests: tests.toReversed(), missing };
 }
@@ -41,10 +40,11 @@ export function suiteOf(flow: Flow, args: JsonObject, found: Searched, wanted: R
 export function testOfWay(
   flow: Flow,
   params: JsonObject,
-  { course, moments }: Walked,
+  { course, moments, until }: Walked,
   covers: readonly string[],
 ): FlowTest {
   const script: TestReply[] = [];
+  const last = { text: "", times: 0 };
   const checks: { [name: string]: CheckGiven[] } = {};
   const hooks: { [name: string]: Json[] } = {};
   const sights: boolean[] = [];
@@ -53,7 +53,7 @@ export function testOfWay(
     const { entry } = moments[at + 1]!;
     const { event } = entry;
     if (event.type === "step.answered" && choice.kind !== "unaskable")
-      addReply(script, replyOf(flow, event.step, choice));
+      addReply(script, knownReply(flow, event.step, choice), last);
     if (event.type === "step.checked")
       for (const { name, ok } of event.results) (checks[name] ??= []).push({ kind: ok ? "pass" : "fail" });
     if (event.type === "step.hooked" && choice.kind === "hooks")
@@ -77,6 +77,7 @@ export function testOfWay(
     params,
     input: inputFor(flow),
     script,
+    ...(until !== undefined && { until }),
     around,
     ground: { kind: "memory" },
     expect: { lines: {}, values: {} },
@@ -86,13 +87,37 @@ export function testOfWay(
   };
 }
 
+type Written = { readonly reply: TestReply; readonly text: string };
+
 /** The same response again is one entry. */
-function addReply(script: TestReply[], reply: TestReply): void {
-  const last = script.at(-1);
-  const { times = 1, ...before } = last ?? reply;
-  if (last !== undefined && JSON.stringify(before) === JSON.stringify(reply))
-    script[script.length - 1] = { ...before, times: times + 1 };
-  else script.push(reply);
+function addReply(
+  script: TestReply[],
+  { reply, text }: Written,
+  last: { text: string; times: number },
+): void {
+  if (last.text === text) script[script.length - 1] = { ...reply, times: (last.times += 1) };
+  else {
+    script.push(reply);
+    last.text = text;
+    last.times = 1;
+  }
+}
+
+/** Many tests have the same beginning. */
+function knownReply(flow: Flow, step: StepId, choice: Happening): Written {
+  const of = flow.steps[step]!;
+  const known = replies.get(choice)?.get(of);
+  if (known !== undefined) return known;
+  const made = withText(replyOf(of, choice));
+  const all = replies.get(choice) ?? new Map<Step, Written>();
+  replies.set(choice, all.set(of, made));
+  return made;
+}
+
+const replies = new WeakMap<Happening, Map<Step, Written>>();
+
+function withText(reply: TestReply): Written {
+  return { reply, text: JSON.stringify(reply) };
 }
 
 /** A check that is not named passes. */
@@ -102,14 +127,14 @@ function onlyFailing(checks: { readonly [name: string]: readonly CheckGiven[] })
   );
 }
 
-function replyOf({ steps }: Flow, step: string, choice: Happening): TestReply {
-  const reply = { line: 0, step };
+function replyOf(step: Step, choice: Happening): TestReply {
+  const reply = { line: 0, step: step.id };
   switch (choice.kind) {
     case "answers": {
       const given = Object.fromEntries(choice.with.map(({ path, value }) => [path.join("."), value]));
       const text = choice.text === undefined ? {} : { text: choice.text };
       // An answer that its label does not stand for is written out.
-      if (!draftsOf(steps[step]!).some(({ payload }) => payload === choice.payload))
+      if (!draftsOf(step).some(({ payload }) => payload === choice.payload))
         return { ...reply, ...text, output: choice.payload };
       return { ...reply, ...text, label: choice.label, ...(choice.with.length > 0 && { with: given }) };
     }

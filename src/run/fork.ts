@@ -90,6 +90,8 @@ export type Parted = {
   readonly misfits: readonly string[];
   /** What the flow can cost from the first step on; the rest of the run costs at most that. */
   readonly budget: string;
+  /** The prompt of that step in the fork, before values are filled in; null: a command performs it. */
+  readonly prompt: string | null;
 };
 
 /** Records the fork and drives nothing: `resume` goes on with it. */
@@ -116,7 +118,7 @@ async function drafted(
   const draft = draftOf(recorded, asked, now);
   const { wanted, cut, edited } = draft;
   const { output } = asked.edits ?? {};
-  const { answer } = wanted.steps[cut.step]!;
+  const { answer, by, prompt } = wanted.steps[cut.step]!;
   const isHeld = answer.kind === "object" && answer.schema.kind === "schema" && output !== undefined;
   const parted: Parted = {
     v: 1,
@@ -130,6 +132,7 @@ async function drafted(
     edits: edited,
     misfits: isHeld ? everyFault(answer.schema.schema, output) : [],
     budget: budgetLine(budgetOf(wanted)),
+    prompt: by.kind === "command" ? null : prompt.text,
   };
   return { draft, parted };
 }

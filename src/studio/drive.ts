@@ -64,6 +64,13 @@ function spawned(
 ): Piped {
   const [file = "", ...before] = program;
   const [command = "", ...rest] = words;
+  // The name of an agent is that of a folder, and the id of a run is from a record: the command would take this for a flag.
+  if (rest[0]?.startsWith("-") === true)
+    throw new StudioRefusal(
+      400,
+      "USAGE",
+      `A name that begins with a dash cannot be passed to a command: ${rest[0]}`,
+    );
   const state = stateFlag === undefined ? [] : [`--state=${stateFlag}`];
   return spawn(file, [...before, command, ...flags, ...state, ...rest], {
     cwd,

@@ -3,7 +3,6 @@ import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { RunnerError } from "../run/errors.ts";
 import { partRun, previewFork, type Edits, type PartOptions, type Parted } from "../run/fork.ts";
 import { readRun } from "../run/records/runs.ts";
-import { requireKnownState } from "../run/trust/foreign-state.ts";
 import { digestIn, goOnWith, refusalIn, shownLine } from "./acts.ts";
 import { flagMember, isPlainObject, membersOf, onlyMembers, required, textMember } from "./body.ts";
 import {
@@ -27,19 +26,27 @@ export async function judgeFork({ params, body }: StudioRequest, studio: Studio)
     const field = error instanceof RunnerError ? FIELD_OF[error.code] : undefined;
     if (!(error instanceof RunnerError) || field === undefined) throw error;
     const errors = [{ field, message: error.message }];
-    return reply({ v: 1, errors, sharedUntil: 0, shared: [], costLine: null } satisfies JudgedDocument);
+    return reply({
+      v: 1,
+      errors,
+      sharedUntil: 0,
+      shared: [],
+      costLine: null,
+      prompt: null,
+    } satisfies JudgedDocument);
   }
 }
 
 const FIELD_OF: { readonly [code: string]: string } = { EDIT_INVALID: "output", STEP_UNKNOWN: "at" };
 
-function judgedDocument({ seq, shared, misfits, budget }: Parted): JudgedDocument {
+function judgedDocument({ seq, shared, misfits, budget, prompt }: Parted): JudgedDocument {
   return {
     v: 1,
     errors: misfits.map((message) => ({ field: "output", message })),
     sharedUntil: seq,
     shared: shared.map(({ step, visit, seq: at }) => ({ step, visit, seq: at })),
     costLine: budget,
+    prompt,
   };
 }
 
@@ -73,7 +80,6 @@ export async function actFork({ params, body }: StudioRequest, studio: Studio): 
 }
 
 async function parted(asked: PartOptions, studio: Studio): Promise<string> {
-  requireKnownState(studio.project.stateDir, studio.env);
   const { run } = await partRun(await journalFor(studio, asked.run), asked, studio.now());
   return run!;
 }

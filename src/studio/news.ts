@@ -199,6 +199,8 @@ export function createNews(
   };
 
   const asking = async (journal: Journal) => {
+    // Without a listener nothing looks at what is new.
+    if (listeners.size === 0) return await findAsking(journal);
     asks ??= findAsking(journal);
     asks.catch(() => {
       asks = null;

@@ -401,6 +401,8 @@ export type JudgedDocument = {
   readonly sharedUntil: number;
   readonly shared: readonly VisitSeen[];
   readonly costLine: string | null;
+  /** The prompt of the step, before values are filled in; null: a command performs it. */
+  readonly prompt: string | null;
 };
 
 /** `runs/RUN/questions/ID` */

@@ -1,15 +1,17 @@
 /** Tests for everything about a flow that no test shows yet, each run before it is given. */
 import type { Prepared } from "../engine/schema/prepared.ts";
+import { cached } from "../flow/cached.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
-import type { Json, JsonObject } from "../flow/json.ts";
+import type { JsonObject } from "../flow/json.ts";
 import { argumentsFor } from "../proof/arguments.ts";
 import { hitsIn, type Hits } from "../proof/cover.ts";
 import { doubtAbout } from "../proof/doubts.ts";
 import { elementsOf, type Element } from "../proof/elements.ts";
-import { observe } from "../proof/observe.ts";
+import { callsIn, legsOf } from "../proof/observe.ts";
 import { search } from "../proof/search.ts";
 import { suiteOf, testOfWay } from "../proof/suite.ts";
-import { runInMemory } from "./ground.ts";
+import type { Moment } from "../story/story.ts";
+import { runDrafts } from "./run-drafts.ts";
 
 export type Generated = {
   readonly tests: readonly FlowTest[];
@@ -29,48 +31,72 @@ export async function generate(
   const elements = elementsOf(flow).filter(
     ({ id }) => !hits.has(id) && (only === undefined || id === only || id.startsWith(only)),
   );
-  const args = argumentsFor(flow, params);
-  const found = search(flow, { args, wanted: elements });
-  const { tests, missing } = suiteOf(flow, args, found, new Set(elements.map(({ id }) => id)));
-  const good: FlowTest[] = [];
-  const astray: { readonly test: FlowTest; readonly why: string }[] = found.unaskable.map(
-    ({ step, why, way }) => ({
-      test: { ...testOfWay(flow, args, way, []), name: `${step} cannot be asked` },
-      why,
-    }),
-  );
-  for (const test of tests) {
-    const ran = await runInMemory(flow, test);
-    const { moments, observed } = observe(flow, ran.entries, ran);
-    const shown = hitsIn(moments);
-    const lost = test.covers.find((id) => !shown.has(id));
-    if (lost === undefined && ran.fault === undefined) good.push({ ...test, expect: observedAs(observed) });
-    else astray.push({ test, why: ran.fault?.why ?? reasonOf(observed.reason, lost) });
+  const {
+    tests,
+    missing,
+    astray: unaskable,
+    ...searched
+  } = draftsFor(flow, argumentsFor(flow, params), elements);
+  const astray = [...unaskable];
+  const written = new Map<FlowTest, FlowTest>();
+  for await (const { test, ran, shared } of runDrafts(flow, tests)) {
+    const { moments = [] } = ran;
+    const lost = lostIn(test, moments, shared);
+    if (lost === undefined && ran.fault === undefined)
+      written.set(test, { ...test, expect: observedIn(moments) });
+    else astray.push({ test, why: ran.fault?.why ?? reasonOf(moments, lost) });
   }
+  const good = tests.flatMap(({ test }) => written.get(test) ?? []);
   return {
     tests: good,
     missing: elements
       .filter(({ id }) => missing.includes(id))
-      .map((element) => ({ element, doubt: doubtAbout(flow, element, found) })),
+      .map((element) => ({ element, doubt: doubtAbout(flow, element, searched) })),
     astray,
-    states: found.states,
+    states: searched.states,
   };
 }
 
-function reasonOf(reason: Json | undefined, lost: string | undefined): string {
-  return typeof reason === "string" && reason !== "" ? reason : `it does not show ${lost}`;
+/** The states of a search take much memory, and nothing of them is needed for running the tests. */
+function draftsFor(flow: Prepared, args: JsonObject, elements: readonly Element[]) {
+  const found = search(flow, { args, wanted: elements });
+  const { tests, missing } = suiteOf(flow, args, found, new Set(elements.map(({ id }) => id)));
+  const astray = found.unaskable.map(({ step, why, way }) => ({
+    test: { ...testOfWay(flow, args, way, []), name: `${step} cannot be asked` },
+    why,
+  }));
+  return { tests, missing, astray, states: found.states, isWhole: found.isWhole };
+}
+
+/** What a test was written for is mostly shown after the part that it shares with others. */
+function lostIn({ covers }: FlowTest, moments: readonly Moment[], shared: number): string | undefined {
+  const shown = hitsIn(moments.slice(shared));
+  if (covers.every((id) => shown.has(id))) return undefined;
+  const all = hitsIn(moments);
+  return covers.find((id) => !all.has(id));
+}
+
+function reasonOf(moments: readonly Moment[], lost: string | undefined): string {
+  return moments.at(-1)?.after.verdict?.reason || `it does not show ${lost}`;
 }
 
 /** What the run did, as expectations: a generated test says what the flow does today. */
-function observedAs(observed: { readonly [key: string]: Json | undefined }): FlowTest["expect"] {
-  const { outcome, code, path, calls } = observed;
+function observedIn(moments: readonly Moment[]): FlowTest["expect"] {
+  const { outcome = "interrupted", code = null } = moments.at(-1)?.after.verdict ?? {};
+  const calls = moments.flatMap((moment) => wordsOf(moment).calls);
   const values = {
-    outcome: outcome ?? null,
-    ...(code !== undefined && { code }),
-    path: path ?? [],
-    ...(Array.isArray(calls) && calls.length > 0 && calls.length < MOST_CALLS && { calls }),
+    outcome,
+    ...(code !== null && { code }),
+    path: moments.flatMap((moment) => wordsOf(moment).path),
+    ...(calls.length > 0 && calls.length < MOST_CALLS && { calls }),
   };
   return { lines: {}, values };
 }
+
+/** Worked out once for all tests with this moment. */
+const wordsOf = cached((moment: Moment) => ({
+  path: legsOf([moment]).map(({ text }) => text),
+  calls: callsIn(moment),
+}));
 
 const MOST_CALLS = 20;

@@ -6,6 +6,7 @@ import { judgeCommand } from "../effects/checks/check-command.ts";
 import type { ProcessResult } from "../effects/process/process.ts";
 import { EMPTY_STATE } from "../engine/decide/state.ts";
 import { drive, type Hear } from "../engine/drive/drive.ts";
+import { createTalk, type Talk } from "../engine/drive/talk.ts";
 import type { Backend, Hooks, Message, Ports, Toolbox, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { CallResult, CheckResult, Entry } from "../flow/event.ts";
@@ -35,14 +36,33 @@ export type Ran = {
   readonly volatile?: readonly (readonly [text: string, name: string])[];
 };
 
-export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly Entry[] = []): Promise<Ran> {
+/** A place in a run from which other tests with the same beginning go on. */
+export type HeldRun = { readonly moments: readonly Moment[]; readonly talk: Talk };
+
+/** What tests with the same beginning share. */
+export type SharedRun = {
+  readonly from?: HeldRun;
+  /** The numbers of entries after which the run is held, and where it is put. */
+  readonly at: ReadonlySet<number>;
+  readonly held: Map<number, HeldRun>;
+};
+
+export async function runInMemory(
+  flow: Prepared,
+  test: FlowTest,
+  past: readonly Entry[] = [],
+  shared?: SharedRun,
+): Promise<Ran> {
   const heard: Heard[] = [];
   const waits: number[] = [];
-  const moments: Moment[] = [];
-  let before = EMPTY_STATE;
+  const from = shared?.from;
+  const moments: Moment[] = [...(from?.moments ?? [])];
+  const talk = from?.talk.copy() ?? createTalk({ compose: composer });
   const note: Hear = (entry, after, deeds) => {
-    moments.push({ entry, flow, before, after, deeds });
-    before = after;
+    moments.push({ entry, flow, before: moments.at(-1)?.after ?? EMPTY_STATE, after, deeds });
+    const isAlone = after.pending.length === 1 && after.fork === null && after.verdict === null;
+    if (shared?.at.has(moments.length) && isAlone)
+      shared.held.set(moments.length, { moments: moments.slice(), talk: talk.copy() });
   };
   const expansion = expandReplies(flow, test.script);
   if (expansion.kind === "none")
@@ -50,6 +70,7 @@ export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly
   const scripted = createScripted(expansion.replies, marksIn(past));
   const stop = new AbortController();
   const turns = createTurns(test.around.order);
+  turns.now(from?.moments.at(-1)?.after.lanes ?? []);
   const journal = createMemoryJournal();
   const { params: args, input, around, until } = test;
   const backend = { id: "scripted", options: null };
@@ -79,6 +100,8 @@ export async function runInMemory(flow: Prepared, test: FlowTest, past: readonly
     begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
     signal: stop.signal,
     wantsDeeds: true,
+    talk,
+    ...(from !== undefined && { from: from.moments.at(-1)!.after }),
     recall: (entry, state, deeds) => {
       note(entry, state, deeds);
       turns.now(state.lanes);

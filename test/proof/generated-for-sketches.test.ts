@@ -4,6 +4,12 @@ import { test } from "node:test";
 import { prepare } from "../../src/engine/schema/prepared.ts";
 import type { Flow, Step } from "../../src/flow/flow.ts";
 import type { JsonSchema } from "../../src/flow/json.ts";
+import { elementsOf } from "../../src/proof/elements.ts";
+import { search } from "../../src/proof/search.ts";
+import { suiteOf } from "../../src/proof/suite.ts";
+import { runTest } from "../../src/testing/flow-tests.ts";
+import { runInMemory, type Ran } from "../../src/testing/ground.ts";
+import { runDrafts } from "../../src/testing/run-drafts.ts";
 import { generate, type Generated } from "../../src/testing/generate.ts";
 import {
   actionSchema,
@@ -210,4 +216,57 @@ test("a step that is reached only by the way with the fewest visits is found", a
   );
   assert.ok(made.covered.includes("last"));
   assert.deepEqual(missing(made), []);
+});
+
+test("a test whose end is far is over when the run goes on, and tests with the same beginning run as if alone", async () => {
+  const size = 68;
+  const checks = [{ check: "clean", edition: sketchPrompt("Clean up.") }];
+  const guard = { on: "next", checks, onFailure: "retry", maxFailures: 2, back: { kind: "caller" } } as const;
+  const flow = await prepare(
+    sketchFlow(
+      Object.fromEntries(
+        Array.from({ length: size }, (_, at): [string, StepSketch] => [
+          `s${at}`,
+          {
+            edges: {
+              next: at === size - 1 ? null : `s${at + 1}`,
+              repeat: `s${at}`,
+              ...(at === 5 && { back: "s3" }),
+            },
+            ...(at % 40 === 20 && { guard }),
+            ...(at % 3 === 0 && { transcript: "fresh" as const }),
+            turns: 4,
+          },
+        ]),
+      ),
+      { checks: { clean: sketchCheck("clean", "true") }, limits: { visits: 1000 } },
+    ),
+  );
+  const made = await generate(flow, new Map());
+  assert.deepEqual(made.astray, []);
+  assert.deepEqual(missing(made), []);
+  const back = made.tests.find(({ covers }) => covers[0] === "s5 answers with back")!;
+  assert.deepEqual([back.until, back.script.at(-1)!.step], ["s6", "s5"]);
+  const repeat = (step: number) =>
+    made.tests.find(({ covers }) => covers[0] === `s${step} answers with repeat`)!;
+  assert.deepEqual([repeat(3).until, repeat(3).script.at(-1)!.step], ["s4", "s3"]);
+  assert.deepEqual([repeat(60).until, repeat(60).script.at(-1)!.step], [undefined, "s67"]);
+  for (const one of [repeat(3), repeat(60)]) {
+    const { status, unmet } = await runTest(flow, one);
+    assert.equal(status, "passed", `${one.name}: ${JSON.stringify(unmet)}`);
+  }
+  const elements = elementsOf(flow);
+  const found = search(flow, { wanted: elements });
+  const { tests } = suiteOf(flow, {}, found, new Set(elements.map(({ id }) => id)));
+  let [count, sharing] = [0, 0];
+  for await (const { test: one, ran, shared } of runDrafts(flow, tests)) {
+    if (shared > 0) sharing += 1;
+    if (count++ % 20 > 0) continue;
+    const alone = await runInMemory(flow, one);
+    const told = ({ moments = [] }: Ran) => moments.map(({ entry: { event, led } }) => ({ event, led }));
+    assert.deepEqual(told(ran), told(alone), one.name);
+    assert.equal(ran.heard.at(-1)?.text, alone.heard.at(-1)?.text, one.name);
+    assert.deepEqual(ran.warnings, alone.warnings, one.name);
+  }
+  assert.ok(sharing > tests.length / 2, `${sharing} of ${tests.length}`);
 });

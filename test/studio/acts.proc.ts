@@ -129,6 +129,59 @@ describe("acting from the studio", { concurrency: 2 }, () => {
     await studio.close();
   });
 
+  test("a process that waits goes on by itself, and the files of now are adopted on request", async () => {
+    using world = createWorld();
+    writeNotes(world, true, WRITE);
+    const studio = await openIn(world);
+    const questionOf = async () => {
+      let open: QuestionsDocument["open"] = [];
+      await until(async () => {
+        ({ open } = (await studio.get<QuestionsDocument>("questions")).document);
+        return open.length > 0;
+      }, "a question is open");
+      return open[0]!;
+    };
+    const line = ["run", "notes", "--topic=t", "--script=all.json", "--json"];
+    const waiting = world.begin([...line, "--wait"]);
+    const ended = new Promise((resolve) => waiting.once("close", resolve));
+    const first = await questionOf();
+    assert.equal(first.isDriven, true);
+    const answered = await studio.post<AnsweredDocument>(`runs/${first.run}/questions/${first.id}`, {
+      answer: "allow",
+    });
+    assert.deepEqual([answered.status, answered.document.goesOn], [200, "driven"], answered.text);
+    assert.equal(await ended, 0);
+    assert.equal((await world.lockstep([...line, "--on-permission=halt"])).code, 5);
+    const { run, id } = await questionOf();
+    await studio.post(`runs/${run}/questions/${id}`, { answer: "deny", resume: false });
+    const prompt = join(world.root, ".agent/notes/prompts/steps/closure/note/f_default.md");
+    writeFileSync(prompt, `${readFileSync(prompt, "utf8")}\nBriefly.\n`);
+    const adopted = await studio.post<StartedDocument>(`runs/${run}/resume`, { adopt: true });
+    assert.equal(adopted.status, 202, adopted.text);
+    assert.match(adopted.document.command, new RegExp(`resume ${run} --adopt --on-permission=halt$`));
+    await becomes(world, run, "completed");
+    assert.ok((await entriesOf(world, run)).some(({ event }) => event.type === "run.adopted"));
+    await studio.close();
+  });
+
+  test("a paused run that is answered stays paused, until it is continued", async () => {
+    using world = createWorld();
+    writeNotes(world, true, WRITE);
+    const studio = await openIn(world);
+    const { run } = (await studio.post<StartedDocument>("runs", START)).document;
+    await becomes(world, run, "waiting");
+    const paused = await studio.post<SteeredDocument>(`runs/${run}/pause`);
+    assert.equal(paused.document.state, "paused", paused.text);
+    const { open } = (await studio.get<QuestionsDocument>("questions")).document;
+    const path = `runs/${run}/questions/${open[0]!.id}`;
+    const answered = await studio.post<AnsweredDocument>(path, { answer: "allow" });
+    assert.deepEqual([answered.status, answered.document.goesOn], [200, "no"], answered.text);
+    assert.equal(await stateOf(world, run), "paused");
+    await studio.post(`runs/${run}/resume`);
+    await becomes(world, run, "completed");
+    await studio.close();
+  });
+
   test("a question that expired is said to have, before and after the run goes on", async () => {
     using world = createWorld();
     writeNotes(world, true, WRITE);
@@ -280,6 +333,10 @@ describe("acting from the studio", { concurrency: 2 }, () => {
     const changed = await studio.post<Refusal>("runs", { ...START, trust: digest });
     assert.deepEqual([changed.status, changed.document.code], [409, "NOT_TRUSTED"], changed.text);
     assert.notEqual(changed.document.trust?.digest, digest);
+    assert.ok(
+      changed.document.trust?.commands.some((line) => line.includes("touch other.txt")),
+      changed.text,
+    );
     withCheck("touch proof.txt");
     for (const trust of ["all", digest.slice(0, 32), `${digest} --trust-journal`, digest.toUpperCase()]) {
       const refused = await studio.post<Refusal>("runs", { ...START, trust });

@@ -107,7 +107,7 @@ export async function watchedPage(browser: Browser, look: Look = {}): Promise<Wa
     locale: "en-GB",
     timezoneId: "UTC",
   });
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(Number(process.env.PATIENCE ?? 60_000));
   await context.addInitScript(NOTE_VIOLATIONS);
   const page = await context.newPage();
   const faults: string[] = [];
@@ -165,6 +165,11 @@ const BOXES = `(() => {
     }
     return false;
   };
+  // What stays in place while the rest scrolls below it.
+  const isOnTop = (one) => {
+    for (let up = one; up; up = up.parentElement) if (["sticky", "fixed"].includes(getComputedStyle(up).position)) return true;
+    return false;
+  };
   const controls = [...document.querySelectorAll("button, a[href], input, select, textarea, h1, h2")].filter((one) => {
     const box = one.getBoundingClientRect();
     return box.width > 0 && box.height > 0 && !one.closest("svg, [hidden], dialog:not([open])") && !isClipped(one) && getComputedStyle(one).visibility !== "hidden";
@@ -179,13 +184,13 @@ const BOXES = `(() => {
       const [p, q] = [a.getBoundingClientRect(), b.getBoundingClientRect()];
       const width = Math.min(p.right, q.right) - Math.max(p.left, q.left);
       const height = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-      const isStuck = [a, b].some((one) => one.closest("[data-sticky], header, nav"));
+      const isStuck = isOnTop(a) || isOnTop(b);
       if (width > 2 && height > 2 && !isStuck)
         found.push("overlap: " + (a.textContent || a.name).slice(0, 40) + " and " + (b.textContent || b.name).slice(0, 40));
     }
   for (const one of document.querySelectorAll("button, h1, h2, th")) {
     const style = getComputedStyle(one);
-    if (style.overflowX === "hidden" && style.textOverflow !== "ellipsis" && one.scrollWidth > one.clientWidth + 1)
+    if (style.overflowX === "hidden" && style.textOverflow !== "ellipsis" && one.clientWidth > 1 && one.scrollWidth > one.clientWidth + 1)
       found.push("cut: " + one.textContent.slice(0, 40));
   }
   return found.slice(0, 20);

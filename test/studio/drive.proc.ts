@@ -1,6 +1,6 @@
 /** Commands that the studio starts, here played by small programs: their first word, their refusals, and how many there may be. */
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -35,8 +35,28 @@ test("the first entry names the run; the command is given its words, and what is
   assert.equal(told, "run|--events|--quiet|--state=state dir|a|--input|-|piped");
 });
 
+test(
+  "a command has a process group of its own: Ctrl-C at the studio does not reach it",
+  { skip: process.platform !== "linux" && "process groups are read from /proc" },
+  async () => {
+    const groupIn = `require("node:fs").readFileSync("/proc/self/stat", "utf8").split(") ")[1].split(" ")[2]`;
+    const group = await driverOf(`console.log(JSON.stringify({ event: { run: ${groupIn} } }))`).start(LINE);
+    const [, own = ""] = /\) \S+ \S+ (\d+)/.exec(readFileSync("/proc/self/stat", "utf8")) ?? [];
+    assert.match(group, /^\d+$/);
+    assert.notEqual(group, own);
+  },
+);
+
 test("a run that is resumed is the one that was asked for", async () => {
   assert.equal(await driverOf(`console.log("{}")`).start({ words: ["resume", "r7"] }, "r7"), "r7");
+});
+
+test("a name that the command would take for a flag is refused, and nothing is started", async () => {
+  const driver = driverOf("process.exit(1)");
+  for (const name of ["-x", "--trust-journal", "--state=/"])
+    for (const command of ["run", "resume", "continue", "answer", "coverage"])
+      await assert.rejects(driver.start({ words: [command, name, "--fine"] }), /begins with a dash/);
+  await assert.rejects(driver.read({ words: ["coverage", "-x"] }, new AbortController().signal), /dash/);
 });
 
 const refusals: readonly [name: string, source: string, status: number, code: string, reason: RegExp][] = [

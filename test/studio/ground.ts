@@ -1,6 +1,6 @@
 /** A project with recorded runs of every kind, and the studio started over it as a user starts it. */
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,10 +19,12 @@ export type Ground = {
 
 export type JsonDocument = { readonly [member: string]: unknown } & { readonly run?: string };
 
-/** An empty project in a git repository. */
-export async function emptyGround(): Promise<Ground> {
+/** An empty project in a git repository. `name`: that of its folder, which the page shows. */
+export async function emptyGround(name = "project"): Promise<Ground> {
   const main = await builtCommand();
-  const folder = mkdtempSync(join(tmpdir(), "lockstep-studio-"));
+  const outer = mkdtempSync(join(tmpdir(), "lockstep-studio-"));
+  const folder = join(outer, name);
+  mkdirSync(folder);
   const { NODE_TEST_CONTEXT: _, CI: __, ...rest } = process.env;
   const env = { ...rest, LOCKSTEP_TRUST: "all", NO_COLOR: "1" };
   const lockstep = (...args: readonly string[]): JsonDocument => {
@@ -44,7 +46,7 @@ export async function emptyGround(): Promise<Ground> {
     ["config", "user.email", "studio@example.invalid"],
   ])
     spawnSync("git", args, { cwd: folder });
-  return { folder, env, lockstep, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return { folder, env, lockstep, remove: () => rmSync(outer, { recursive: true, force: true }) };
 }
 
 function commit(folder: string, message: string): void {
@@ -114,8 +116,8 @@ export type FullGround = Ground & {
   };
 };
 
-export async function fullGround(): Promise<FullGround> {
-  const ground = await emptyGround();
+export async function fullGround(name?: string): Promise<FullGround> {
+  const ground = await emptyGround(name);
   const { folder, lockstep } = ground;
   for (const example of ["06-stage-machine", "01-fix-a-test"]) {
     cpSync(join(EXAMPLES, example, "project"), folder, { recursive: true });

@@ -17,6 +17,32 @@ async function ran(world: World): Promise<string> {
   return (JSON.parse(done.stdout) as { readonly run: string }).run;
 }
 
+/** A run that waits for a permission, exported and imported as `asking`. Gives the id of its question. */
+async function importAsking(world: World): Promise<string> {
+  writeAgent(world, "asking", {
+    registry: (registry) => {
+      const steps = registry.steps as { [id: string]: { permissionMode?: string } };
+      steps["initial.note"]!.permissionMode = "default";
+    },
+    agent: (agent) => {
+      const { boundaries } = agent.runner as { boundaries: { allowedTools: readonly string[] } };
+      boundaries.allowedTools = ["*"];
+    },
+  });
+  const calls = [{ name: "Write", input: { file_path: "made.txt", content: "x" } }];
+  world.write("asking.json", script({ calls }));
+  const line = ["run", "asking", "--topic=t", "--script=asking.json", "--on-permission=halt", "--json"];
+  const { stdout } = await world.lockstep(line);
+  const { run, questions } = JSON.parse(stdout) as {
+    readonly run: string;
+    readonly questions: readonly { readonly id: string }[];
+  };
+  await world.lockstep(["export", run, "--out=asking-run.json"]);
+  const imported = await world.lockstep(["import", "asking-run.json", "--as=asking"]);
+  assert.equal(imported.code, 0, imported.stderr);
+  return questions[0]!.id;
+}
+
 /** Each is refused with 400, by the name of its member. */
 const BODIES: readonly [path: string, body: object, field: string][] = [
   ["runs", {}, "agent"],
@@ -118,11 +144,15 @@ describe("refused actions", { concurrency: 2 }, () => {
     const run = await ran(world);
     await world.lockstep(["export", run, "--out=run.json"]);
     await world.lockstep(["import", "run.json", "--as=foreign"]);
+    const question = await importAsking(world);
     const studio = await openIn(world);
     const forked = await studio.post<StartedDocument>("runs/foreign/fork", { at: "closure.note@1" });
     assert.deepEqual([forked.status, forked.document.refusal?.code], [202, "STATE_FOREIGN"], forked.text);
     const resumed = await studio.post<Refusal>(`runs/${forked.document.run}/resume`);
     assert.deepEqual([resumed.status, resumed.document.code], [409, "STATE_FOREIGN"], resumed.text);
+    const answered = await studio.post<Refusal>(`runs/asking/questions/${question}`, { answer: "allow" });
+    assert.deepEqual([answered.status, answered.document.code], [409, "STATE_FOREIGN"], answered.text);
+    assert.ok(!existsSync(join(world.root, ".lockstep/answers/asking")));
     await studio.close();
   });
 

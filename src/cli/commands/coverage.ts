@@ -22,25 +22,31 @@ export async function showCoverage(call: CallOf<"coverage">): Promise<number> {
   if (out !== undefined && !onlyTests && !onlyRuns)
     throw new UsageError("--out writes one coverage: add --tests or --runs.");
   if (out !== undefined) requireEnding(out);
+  const signal = call.host.interruption();
   const [name = ""] = call.words;
   const loaded = await loadNamed(name, call.cwd);
   const { flow } = loaded;
   if (flow === null || hasErrors(loaded.problems)) return tellFindings(call, [loaded], name);
   const files = createFiles(loaded.project.root);
-  const measured = onlyRuns ? null : await measureTests(loaded, flow, files);
+  const measured = onlyRuns ? null : await measureTests(loaded, flow, files, signal);
   if (measured?.kind === "invalid")
     return tellFindings(call, [{ ...loaded, problems: measured.problems }], name);
   const from = since === undefined ? -Infinity : Date.now() - since;
-  const runs = onlyTests ? null : await measureRuns(call, loaded, flow, files, from);
+  const runs = onlyTests ? null : await measureRuns(call, loaded, flow, files, from, signal);
   const tests = measured?.coverage ?? null;
   if (out !== undefined) {
     writeCoverage(call.cwd, out, [{ flow, coverage: (tests ?? runs?.coverage)! }]);
     call.screen.tell(`Wrote ${out}.`);
   }
-  if (json) call.screen.document(documentOf(tests, runs));
-  else call.screen.print(textOf(call, tests, runs).join("\n"));
-  return EXIT.completed;
+  const isStopped = signal.aborted;
+  const text = () => [...textOf(call, tests, runs), ...(isStopped ? ["", STOPPED] : [])];
+  if (json)
+    call.screen.document({ ...documentOf(tests, runs), ...(isStopped && { stopped: "interrupted" }) });
+  else call.screen.print(text().join("\n"));
+  return isStopped ? EXIT.interrupted : EXIT.completed;
 }
+
+const STOPPED = "Interrupted: this is what was measured until then.";
 
 /** More gaps than these are listed only with --verbose. */
 const MOST_GAPS = 20;

@@ -5,7 +5,7 @@ import { missedIn, type ShownBy } from "../../proof/coverage.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { failedBefore } from "../../run/records/test-runs.ts";
 import { createFiles } from "../../run/world/files.ts";
-import { findProject } from "../../run/world/project.ts";
+import { findProject, listAgents } from "../../run/world/project.ts";
 import type { TestResult } from "../../testing/flow-tests.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
@@ -39,13 +39,15 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
       tellProblems: (read, files) => tellProblems(call, read, files),
     });
   }
+  // Reading many files takes a while too.
+  const signal = call.host.interruption();
   const files = createFiles(root);
   const read = await readNamed(call, files);
   if (read.problems.length > 0) return tellProblems(call, read, files);
   const chosen = choose(call, read);
   if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
-  const report = await runChosen(call, chosen, call.host.interruption());
+  const report = await runChosen(call, chosen, signal);
   await writeReports(call, reporters, report, root);
   for (const file of call.flags["coverage-file"]) {
     writeCoverage(call.cwd, file, report.coverage ?? []);
@@ -57,8 +59,10 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
 function choose(call: CallOf<"test">, { names, agents }: TestsNamed): readonly ChosenTest[] {
   const { flags, host } = call;
   refuseOnlyInCi(agents, host.env);
-  if (agents.every(({ tests }) => tests.length === 0)) throw noTests(names);
-  const { stateDir } = findProject(call.cwd, call.stateDir);
+  const project = findProject(call.cwd, call.stateDir);
+  if (agents.every(({ tests }) => tests.length === 0))
+    throw noTests(names.length > 0 ? names : listAgents(project));
+  const { stateDir } = project;
   const failed = flags["last-failed"] ? failedBefore(stateDir) : null;
   const chosen = chooseTests(agents, { pattern: flags.test, failed, shard: flags.shard });
   if (chosen.length === 0 && flags.test !== undefined && !flags["last-failed"] && flags.shard === undefined)
@@ -88,11 +92,9 @@ async function runChosen(
   const left = all.length - chosen.length;
   const grounds = await groundsFor(call, chosen, createFiles(root), signal);
   const isMeasured = call.flags.coverage || call.flags["coverage-file"].length > 0;
-  const shown = new Map<AgentUnderTest, ShownBy[]>();
+  const shown = new Map<AgentUnderTest, ShownBy[]>(chosen.map(({ of }) => [of, []]));
   const onResult = ({ of }: ChosenTest, result: TestResult) => {
-    const before = shown.get(of) ?? [];
-    before.push(...shownByTests([result]));
-    shown.set(of, before);
+    shown.get(of)!.push(...shownByTests([result]));
   };
   const report = await runTests(chosen, {
     stateDir,

@@ -1,4 +1,5 @@
 /** Measures what tests and recorded runs show of an agent's flow. */
+import { setImmediate } from "node:timers/promises";
 import type { FileTree } from "../../flow/files.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
@@ -44,8 +45,13 @@ export type MeasuredTests =
   | { readonly kind: "measured"; readonly coverage: Coverage; readonly failed: number }
   | { readonly kind: "invalid"; readonly problems: readonly Problem[] };
 
-/** Runs the agent's tests in memory, and measures. */
-export async function measureTests(loaded: LoadedAgent, flow: Flow, files: FileTree): Promise<MeasuredTests> {
+/** Runs the agent's tests in memory, and measures. Aborted: what was shown until then is measured. */
+export async function measureTests(
+  loaded: LoadedAgent,
+  flow: Flow,
+  files: FileTree,
+  signal?: AbortSignal,
+): Promise<MeasuredTests> {
   const { settings, problems } = readTestSettings(flow, files);
   const read = readTests(flow, files);
   const found = [...problems, ...read.problems];
@@ -55,6 +61,9 @@ export async function measureTests(loaded: LoadedAgent, flow: Flow, files: FileT
   let failed = 0;
   for (const test of read.tests) {
     if (test.ground.kind !== "memory") continue;
+    // A busy process hears no signals.
+    if (signal !== undefined) await setImmediate();
+    if (signal?.aborted) break;
     const result = await runTest(prepared, test);
     if (result.status === "failed") failed += 1;
     shown.push(...shownByTests([result]));
@@ -78,6 +87,7 @@ export async function measureRuns(
   flow: Flow,
   files: FileTree,
   since: number,
+  signal?: AbortSignal,
 ): Promise<MeasuredRuns> {
   const digest = flowDigest(flow);
   const shown: ShownBy[] = [];
@@ -95,6 +105,8 @@ export async function measureRuns(
       if (row.digest !== digest) earlier += 1;
       if (!isWhole) damaged += 1;
       shown.push({ name: row.id, hits });
+      if (signal !== undefined) await setImmediate();
+      if (signal?.aborted) break;
       call.screen.status(shown.length % EVERY === 0 ? `read ${shown.length} runs` : null);
     }
   }).finally(() => call.screen.status(null));

@@ -15,7 +15,7 @@ import { outOfTime, type TimeUp } from "../decide/spend.ts";
 import type { Ports, RunHandle } from "../ports.ts";
 import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
-import { createTalk } from "./talk.ts";
+import { createTalk, type Talk } from "./talk.ts";
 import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
 
 export type Drive = {
@@ -41,6 +41,10 @@ export type Drive = {
   readonly observe?: Hear;
   /** Whether `recall` and `observe` are given the deeds that led to the state; else they get none, which is faster. */
   readonly wantsDeeds?: boolean;
+  /** Where the run stands after its past, and what was said until then: the past is not folded again, and nothing begins. */
+  readonly from?: State;
+  /** The conversations, if somebody else needs them. */
+  readonly talk?: Talk;
 };
 
 export type Hear = (entry: Entry, state: State, deeds: readonly Deed[]) => void;
@@ -124,13 +128,12 @@ async function driveOn(
   stopped: () => TimeUp | null = () => null,
 ): Promise<State> {
   const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes } = options;
-  const { recall, observe, wantsDeeds = false } = options;
+  const { recall, observe, wantsDeeds = false, from, talk = createTalk(ports) } = options;
   const pause = wishes?.pause;
-  const talk = createTalk(ports);
   let flow = began;
-  let state = EMPTY_STATE;
-  let seq = 0;
-  for (const entry of past) {
+  let state = from ?? EMPTY_STATE;
+  let seq = from === undefined ? 0 : past.length;
+  for (const entry of from === undefined ? past : []) {
     flow = flowFrom(flow, entry.event, adopted);
     talk.recall(flow, state, entry.event);
     const deeds: Deed[] | null = wantsDeeds ? [] : null;
@@ -181,8 +184,8 @@ async function driveOn(
     believe(drafted);
   };
 
-  if ("type" in first) await commit(first);
-  else {
+  if (from === undefined && "type" in first) await commit(first);
+  else if (from === undefined && "event" in first) {
     const deeds: Deed[] = [];
     state = stateAfter(flow, state, first.event, deeds);
     ({ seq } = first);

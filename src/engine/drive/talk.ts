@@ -16,12 +16,15 @@ export type Talk = {
   readonly heard: (flow: Flow, event: Event) => void;
   /** Tells of an event from the journal: the question is put back in before the answer. */
   readonly recall: (flow: Flow, state: State, event: Event) => void;
+  /** The same conversations, which go on apart from now on. */
+  readonly copy: () => Talk;
 };
 
-export function createTalk(ports: Pick<Ports, "compose">): Talk {
-  const shared: Conversation = { messages: [] };
-  const fresh = new Map<string, Conversation>();
-
+export function createTalk(
+  ports: Pick<Ports, "compose">,
+  shared: Conversation = { messages: [] },
+  fresh: Map<string, Conversation> = new Map(),
+): Talk {
   function open(step: Step, visit: number): Conversation {
     if (step.transcript === "shared") return shared;
     const key = `${step.id}@${visit}`;
@@ -55,7 +58,15 @@ export function createTalk(ports: Pick<Ports, "compose">): Talk {
     heard(flow, event);
   }
 
-  return { open, heard, recall };
+  function copy(): Talk {
+    return createTalk(ports, copied(shared), new Map(Array.from(fresh, ([key, one]) => [key, copied(one)])));
+  }
+
+  return { open, heard, recall, copy };
+}
+
+function copied(conversation: Conversation): Conversation {
+  return { ...conversation, messages: conversation.messages.slice() };
 }
 
 /** What is to be said, as messages; unaskable when a prompt cannot be rendered. */

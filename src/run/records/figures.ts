@@ -27,9 +27,9 @@ export type ReadFigures = {
 type Kept = { readonly events: number; readonly figures: RunFigures | null; readonly isWhole: boolean };
 
 /** Of so many runs the figures are kept; those that were read first are forgotten first. */
-const MOST_KEPT = 20_000;
+const MOST_KEPT = 10_000;
 /** Others get their turn after so many entries. */
-const TURN = 400;
+const TURN = 150;
 
 /** Keeps the figures of runs for as long as it is kept itself. */
 export function createFigures(): (journal: Journal, which?: FiguresOf) => Promise<ReadFigures> {

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { age, count } from "../../flow/text/figures.ts";
+import { shownInLine } from "../../flow/text/harmless.ts";
 import { go, PageLink, useRoute } from "./go.tsx";
 import { allKeys, announced, copyOffered, keysAreOn, switchKeys, useKeys } from "./keys.ts";
 import { useLive, useSeconds } from "./listen.ts";
@@ -69,7 +70,6 @@ function Rail({ places }: { readonly places: readonly RailPlace[] }): JSX.Elemen
   const route = useRoute();
   const open = useLive(({ questions }) => questions.open);
   const { project } = useProject();
-  const chosen = useStore(theme, (now) => now);
   return (
     <nav class="rail" aria-label="Screens">
       <PageLink to={ALL_RUNS} class="brand" label="Lockstep studio: all runs">
@@ -92,15 +92,22 @@ function Rail({ places }: { readonly places: readonly RailPlace[] }): JSX.Elemen
             <Foreign text={project.name} most={40} /> <span class="nowrap">· v{project.version}</span>
           </span>
         )}
-        <div class="theme" role="group" aria-label="Theme">
-          {THEMES.map((one) => (
-            <button key={one} type="button" aria-pressed={chosen === one} onClick={() => setTheme(one)}>
-              {one}
-            </button>
-          ))}
-        </div>
+        <ThemeChoice />
       </div>
     </nav>
+  );
+}
+
+function ThemeChoice(): JSX.Element {
+  const chosen = useStore(theme, (now) => now);
+  return (
+    <div class="theme" role="group" aria-label="Theme">
+      {THEMES.map((one) => (
+        <button key={one} type="button" aria-pressed={chosen === one} onClick={() => setTheme(one)}>
+          {one}
+        </button>
+      ))}
+    </div>
   );
 }
 
@@ -118,7 +125,8 @@ export function ScreenFrame({
     .toReversed()
     .join(" · ");
   useEffect(() => {
-    document.title = `${open > 0 ? `(${open}) ` : ""}${title} · Lockstep`;
+    // The window and its list of tabs show it: it may name a run or a step of somebody else.
+    document.title = shownInLine(`${open > 0 ? `(${open}) ` : ""}${title} · Lockstep`.toWellFormed(), 200);
   }, [title, open]);
   return (
     <>
@@ -185,7 +193,7 @@ function Signs(): JSX.Element {
       <button
         type="button"
         class="btn quiet small"
-        aria-label="Show the keys"
+        aria-label="Theme and keys"
         onClick={() => help.set(() => true)}
       >
         <kbd>?</kbd>
@@ -216,12 +224,13 @@ function Keys(): JSX.Element {
       <div class="stack">
         <div class="row">
           <h2 id="keys-title" class="grow">
-            Keys
+            Theme and keys
           </h2>
           <button type="button" class="btn small" onClick={() => help.set(() => false)}>
             Close
           </button>
         </div>
+        <ThemeChoice />
         <label class="row">
           <input
             type="checkbox"

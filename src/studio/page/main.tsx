@@ -29,6 +29,7 @@ function App(): JSX.Element {
 function Nowhere(): JSX.Element {
   return (
     <ScreenFrame crumbs={[{ text: "Not found" }]}>
+      <h1 class="hidden">Not found</h1>
       <Blank title="There is no such page.">
         <p>
           <a href="/runs">All runs</a>
@@ -42,6 +43,7 @@ function Nowhere(): JSX.Element {
 function SignIn(): JSX.Element {
   return (
     <main>
+      <h1 class="hidden">Lockstep studio</h1>
       <Blank title="Open the studio with the address that it printed.">
         <p>
           The address ends with a key that is new each time <code>lockstep studio</code> is started. Copy it

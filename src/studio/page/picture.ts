@@ -147,7 +147,12 @@ function underOf({ kind, by, checks, name, id }: OutlineNode): string {
 }
 
 function labelWidth(text: string): number {
-  return widthOf(text) * SMALL * WIDTH + COUNT;
+  return wordsWidth(text) + COUNT;
+}
+
+/** How wide the words at a line are. */
+export function wordsWidth(text: string): number {
+  return widthOf(text) * SMALL * WIDTH;
 }
 
 function lineOf(way: Way, points: readonly Point[], label: Point): PictureLine {

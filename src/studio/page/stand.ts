@@ -144,8 +144,16 @@ const LEAST_ROUNDS = 3;
 
 /** Rounds of the same steps and labels become one part, from the third on. */
 export function foldedVisits(visits: readonly VisitRun[]): readonly StripPart[] {
-  const keys = visits.map(({ step, label, overturned }) => JSON.stringify([step, label, overturned]));
-  const parts: StripPart[] = [];
+  return foldedRounds(visits, ({ step, label, overturned }) => JSON.stringify([step, label, overturned]));
+}
+
+/** The same for visits of which less is known. `key`: what makes two of them the same. */
+export function foldedRounds<T>(
+  visits: readonly T[],
+  key: (visit: T) => string,
+): readonly { readonly visits: readonly T[]; readonly times: number }[] {
+  const keys = visits.map(key);
+  const parts: { visits: readonly T[]; times: number }[] = [];
   let at = 0;
   while (at < visits.length) {
     const found = roundAt(keys, at);

@@ -50,9 +50,12 @@ type Piece = {
   readonly to: number;
 };
 
-/** @param width of the drawing in pixels; bars narrower than a pixel are merged with their neighbours */
-export function timelineOf(frames: readonly Frame[], width: number): Timeline {
-  const { pieces, ms, cuts, times } = piecesOf(frames);
+/**
+ * @param width of the drawing in pixels; bars narrower than a pixel are merged with their neighbours
+ * @param until of a run that is driven: milliseconds since it began; null: it ends with its last entry
+ */
+export function timelineOf(frames: readonly Frame[], width: number, until: number | null = null): Timeline {
+  const { pieces, ms, cuts, times } = piecesOf(frames, until);
   const scale = ms === 0 ? 0 : width / ms;
   const bySteps = Map.groupBy(pieces, ({ step }) => step);
   return {
@@ -64,7 +67,7 @@ export function timelineOf(frames: readonly Frame[], width: number): Timeline {
 }
 
 /** What was done between two entries is what the lanes said after the first one. */
-function piecesOf(frames: readonly Frame[]) {
+function piecesOf(frames: readonly Frame[], until: number | null) {
   const pieces: Piece[] = [];
   const cuts: { readonly at: number; readonly ms: number }[] = [];
   const times = new Map<number, number>();
@@ -97,18 +100,19 @@ function piecesOf(frames: readonly Frame[]) {
     }
     if (more?.ended !== undefined) for (const [key, piece] of open) close(key, piece);
   }
+  if (until !== null && before !== undefined) now += Math.max(0, until - before[1]);
   for (const [key, piece] of open) close(key, piece);
   return { pieces: pieces.toSorted((a, b) => a.from - b.from), ms: now, cuts, times };
 }
 
-/** Bars are at least a pixel wide; what would lie within a pixel of the one before joins it, as the kind with most time. */
+/** Bars are at least a pixel wide; narrow ones beside each other become one, of the kind of the longest. */
 function barsOf(pieces: readonly Piece[], scale: number): readonly TimeBar[] {
   const bars: TimeBar[] = [];
   for (const { kind, step, visit, seq, from, to } of pieces) {
     const x = from * scale;
     const width = (to - from) * scale;
     const last = bars.at(-1);
-    const isNear = last !== undefined && x < last.x + last.width + 1 && (width < 1 || last.width <= 1);
+    const isNear = last !== undefined && x < last.x + last.width + 1 && width < 1 && last.width <= 1;
     if (!isNear) {
       bars.push({
         kind,

@@ -1,6 +1,6 @@
 /** `lockstep test`: what is run, what is reported, what is kept of a failure, and how the command ends. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { until } from "../../until.ts";
@@ -161,6 +161,12 @@ test("only: true holds here and is refused in CI; no tests and wrong test files 
   const none = await empty.lockstep(["test", "hello", "--json"]);
   assert.equal(none.code, 2);
   assert.ok(documentOf(none));
+  rmSync(join(empty.root, ".agent/hello/tests/first.yaml"));
+  for (const words of [["test"], ["test", "hello"]]) {
+    const without = await empty.lockstep(words);
+    assert.equal(without.code, 2);
+    assert.match(without.stderr, /generate them with: lockstep test hello --generate --write/);
+  }
 });
 
 test("a new required member breaks no test that says only STEP LABEL; a removed edge breaks exactly those that take it", async () => {
@@ -261,13 +267,14 @@ tests:
   assert.equal(stdout.match(/^1 test, /gm)?.length, 6, stdout);
 });
 
-test("Ctrl-C ends with 130 and a document of what was run", async () => {
+test("Ctrl-C ends with 130, a document of what was run, and the coverage of it", async () => {
   using world = await tested();
   const one = `  - { name: again, script: [initial.note next, { step: continuation.note, label: repeat, times: 5 }], until: closure.note }\n`;
   world.write(".agent/hello/tests/more.yaml", `params: { topic: tides }\ntests:\n${one.repeat(300)}`);
-  const child = world.begin(["test", "--cut", "--json"]);
+  const child = world.begin(["test", "--cut", "--json", "--coverage-file", "c.json"]);
   let stdout = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+  child.stderr.resume();
   const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
   await until(() => existsSync(join(world.root, ".lockstep/tests/hello")), "a failed test is kept");
   child.kill("SIGINT");
@@ -275,4 +282,6 @@ test("Ctrl-C ends with 130 and a document of what was run", async () => {
   const { ok, notRun, tests } = documentOf({ stdout });
   assert.equal(ok, false);
   assert.ok(notRun > 0 && tests.length > 0, `${tests.length} run, ${notRun} not`);
+  const coverage = JSON.parse(readFileSync(join(world.root, "c.json"), "utf8")) as { readonly kind: string };
+  assert.equal(coverage.kind, "lockstep-coverage");
 });

@@ -152,9 +152,13 @@ test("a run is read again only when it has more entries, and counts as it stands
   reads = 0;
   assert.deepEqual((await figuresOf(counted)).runs, first.runs);
   assert.equal(reads, 0);
-  await resume({ run: open.run!, script: [says("closure.a", "closing")], ...around });
+  const later = around.clock.now() + 3_600_000;
+  const script = [says("closure.a", "closing")];
+  await resume({ run: open.run!, script, ...around, clock: { ...around.clock, now: () => later } });
   const then = await figuresOf(counted);
   assert.deepEqual([then.runs[0]?.state, then.runs[0]?.figures.visits, reads > 0], ["completed", 2, true]);
+  // The hour in which nobody drove it does not count.
+  assert.ok(then.runs[0]!.figures.ms < 3_600_000);
 });
 
 test("only runs of that agent, that time and that flow are counted", async () => {

@@ -4,7 +4,6 @@ import { test } from "node:test";
 import {
   differenceGroups,
   firstSentence,
-  foldedWay,
   joinedWays,
   visitOf,
   type RunDifferenceSeen,
@@ -88,18 +87,3 @@ test("a shared step at another visit parts the ways", () => {
     ["apart"],
   );
 });
-
-for (const [letters, expected] of [
-  ["", []],
-  ["abc", ["a", "b", "c"]],
-  ["abab", ["a", "b", "a", "b"]],
-  ["xababaxb", ["x", "a", "b", "a", "b", "a", "x", "b"]],
-  ["xabababc", ["x", "ab×3", "c"]],
-  ["aaaab", ["a×4", "b"]],
-  ["abcabcabcabc", ["abc×4"]],
-] as const)
-  test(`loops in ${letters} are folded`, () =>
-    assert.deepEqual(
-      foldedWay(way(letters)).map(({ steps, times }) => `${text(steps)}${times > 1 ? `×${times}` : ""}`),
-      expected,
-    ));

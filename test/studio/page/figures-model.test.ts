@@ -43,7 +43,7 @@ test("a column a day, and one for a day without a run", () => {
     dayColumns(days).map(({ day, total, parts }) => [
       day,
       total,
-      parts.map(({ state, runs }) => `${state} ${runs}`),
+      parts.map(({ state, runs }) => `${state} ${runs.join()}`),
     ]),
     [
       ["2026-01-01", 3, ["completed 0,1", "failed 2"]],

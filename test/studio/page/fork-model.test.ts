@@ -72,13 +72,6 @@ test("an edit is told in words and as a command", () => {
 const answered = (text: string, payload: object | null) => ({
   event: { type: "step.answered", reply: { kind: "said", text } },
   read: { payload },
-  asked: {
-    by: "model",
-    told: [
-      { prompt: null, words: null },
-      { prompt: { file: "f.md" }, words: { kind: "text", text: "Do a." } },
-    ],
-  },
 });
 const visit = (kind: string, by: string, moments: readonly object[]) =>
   ({
@@ -112,7 +105,7 @@ for (const [name, why, expected] of [
   ],
 ] as const)
   test(`what stood there: ${name}`, () =>
-    assert.deepEqual(forkBefore(why, { b: { k: 1 } }), {
+    assert.deepEqual(forkBefore(why, { b: { k: 1 } }, { prompt: expected.prompt }), {
       ...expected,
       handoff: '{\n  "b": {\n    "k": 1\n  }\n}',
     }));

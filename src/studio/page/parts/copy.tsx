@@ -41,8 +41,8 @@ export function CopyLine({
 
 export function CopyButton({
   text,
-  label = "Copy",
   children = "Copy",
+  label = children,
 }: {
   readonly text: string | (() => string);
   readonly label?: string;

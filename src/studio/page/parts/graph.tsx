@@ -5,7 +5,14 @@ import { conditionText, labelText, targetText } from "../../../tell/graph-words.
 import type { Outline, OutlineNode } from "../../../tell/outline.ts";
 import { go } from "../go.tsx";
 import { useKeys } from "../keys.ts";
-import { keysOfWay, pictureOf, type Picture, type PictureBox, type PictureLine } from "../picture.ts";
+import {
+  keysOfWay,
+  pictureOf,
+  wordsWidth,
+  type Picture,
+  type PictureBox,
+  type PictureLine,
+} from "../picture.ts";
 import { hrefOf, type Route } from "../route.ts";
 import { Foreign } from "./foreign.tsx";
 
@@ -144,6 +151,9 @@ function LineOf({ line, count }: { readonly line: PictureLine; readonly count: n
   const { path, tip, label, words, anchor, isBack, isLoop } = line;
   const kind = `way${isBack ? " back" : isLoop ? " loop" : ""}${count === null ? "" : count > 0 ? " taken" : " untaken"}`;
   const top = label.y - (words.length * 15) / 2 + 11;
+  const times = count !== null && count > 1 ? ` ×${count}` : "";
+  const wide =
+    Math.max(...words.map((word) => wordsWidth(word)), wordsWidth(`${words.at(-1) ?? ""}${times}`)) + 4;
   const weight =
     count === null || count === 0
       ? {}
@@ -152,12 +162,19 @@ function LineOf({ line, count }: { readonly line: PictureLine; readonly count: n
     <g class={kind}>
       <path class="line" d={path} {...weight} />
       <path class="tip" d={tip} />
+      {anchor === "middle" && words.length > 0 && (
+        <rect
+          class="under-words"
+          x={label.x - wide / 2}
+          y={label.y - (words.length * 15) / 2}
+          width={wide}
+          height={words.length * 15}
+        />
+      )}
       {words.map((word, place) => (
         <text key={place} x={label.x} y={top + place * 15} text-anchor={anchor}>
           {word}
-          {place === words.length - 1 && count !== null && count > 1 && (
-            <tspan class="times"> ×{count}</tspan>
-          )}
+          {place === words.length - 1 && times !== "" && <tspan class="times">{times}</tspan>}
         </text>
       ))}
     </g>
@@ -199,14 +216,11 @@ function StepBox({ box, node, look, to, outline }: StepBoxProps): JSX.Element {
     event.preventDefault();
     go(to(node.id));
   };
-  const said = [title, under, note ?? "", isSelected ? "selected" : ""]
-    .filter((part) => part !== "")
-    .join(", ");
   return (
     <a
       href={hrefOf(to(node.id))}
       class={`step ${node.kind}${worst}${tone === undefined ? "" : ` ${tone}`}${isSelected ? " selected" : ""}${isFaint ? " faint" : ""}`}
-      aria-label={said}
+      {...(isSelected ? { "aria-current": "true" as const } : {})}
       data-step={node.id}
       onClick={open}
       onKeyDown={(event) => walk(event, node.id, outline)}
@@ -221,10 +235,10 @@ function StepBox({ box, node, look, to, outline }: StepBoxProps): JSX.Element {
       <rect x={left} y={top} width={width} height={height} rx={node.kind === "close" ? 16 : 7} />
       {tone !== undefined && <circle class="mark" cx={left + 14} cy={top + 19} r={4} />}
       <text class="title" x={x + (tone === undefined ? 0 : 6)} y={top + 23} text-anchor="middle">
-        {title}
+        {`${title} `}
       </text>
       <text class="under" x={x} y={top + 40} text-anchor="middle">
-        {under}
+        {`${under} `}
       </text>
       {note !== undefined && (
         <text class="note" x={x} y={top + 57} text-anchor="middle">

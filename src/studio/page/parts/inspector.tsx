@@ -1,5 +1,6 @@
 /** A visit beside the graph: why it went the way it did. */
 import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { useAsk } from "../ask.ts";
 import { PageLink } from "../go.tsx";
 import { useMayAct } from "../project.ts";
@@ -27,7 +28,8 @@ export function Inspector({
   isAlone = false,
 }: InspectorProps): JSX.Element {
   const path = isNever ? null : `runs/${encodeURIComponent(run)}/why/${encodeURIComponent(visitText(visit))}`;
-  const asked = useAsk<WhyDocument>(path, version);
+  const settled = useSettled(path);
+  const asked = useAsk<WhyDocument>(settled, version);
   return (
     <section class={isAlone ? "card inspector alone" : "card inspector"} aria-label="Why">
       <div class="card-head">
@@ -49,6 +51,18 @@ export function Inspector({
       </div>
     </section>
   );
+}
+
+const MOVING = 120;
+
+/** The value once it has stayed the same for a moment: while the slider moves, not every visit is asked for. */
+function useSettled<T>(value: T): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(() => value), MOVING);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
 }
 
 function WhyOf({ run, why }: { readonly run: string; readonly why: WhyDocument }): JSX.Element {

@@ -19,12 +19,10 @@ const MOST_PARTS = 40;
 export function VisitStrip({ run, visits, seq, selected }: StripProps): JSX.Element | null {
   const [isFolded, setFolded] = useState(true);
   const [isAll, setAll] = useState(false);
-  const parts = useMemo(
-    () => (isFolded ? foldedVisits(visits) : visits.map((visit) => ({ visits: [visit], times: 1 }))),
-    [visits, isFolded],
-  );
+  const folded = useMemo(() => foldedVisits(visits), [visits]);
+  const parts = isFolded ? folded : visits.map((visit) => ({ visits: [visit], times: 1 }));
   const shown = isAll ? parts : parts.slice(-MOST_PARTS);
-  const hasRounds = useMemo(() => foldedVisits(visits).some(({ times }) => times > 1), [visits]);
+  const hasRounds = folded.some(({ times }) => times > 1);
   if (visits.length === 0) return null;
   return (
     <section class="strip" aria-label="Visits as they ran">

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count, duration } from "../../../flow/text/figures.ts";
 import type { Frame } from "../../../tell/frames.ts";
 import { go } from "../go.tsx";
+import { useSeconds } from "../listen.ts";
 import { runAt, visitText } from "../route.ts";
 import { timelineOf, type BarKind } from "../timeline.ts";
 import { Foreign } from "./foreign.tsx";
@@ -23,9 +24,11 @@ type TimesProps = {
   readonly frames: readonly Frame[];
   readonly seq: number | null;
   readonly visit: { readonly step: string; readonly visit: number } | null;
+  /** Of a run that is driven now: what it does goes on. */
+  readonly startedAt: number | null;
 };
 
-export function Times({ run, frames, seq, visit }: TimesProps): JSX.Element {
+export function Times({ run, frames, seq, visit, startedAt }: TimesProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   const [isTable, setTable] = useState(false);
@@ -36,7 +39,9 @@ export function Times({ run, frames, seq, visit }: TimesProps): JSX.Element {
     watch.observe(found);
     return () => watch.disconnect();
   }, [isTable]);
-  const timeline = useMemo(() => timelineOf(frames, width), [frames, width]);
+  const now = useSeconds(startedAt !== null);
+  const until = startedAt === null ? null : now - startedAt;
+  const timeline = useMemo(() => timelineOf(frames, width, until), [frames, width, until]);
   const kinds = [...new Set(timeline.rows.flatMap(({ bars }) => bars.map(({ kind }) => kind)))];
   return (
     <section class="card times" aria-label="Timeline">

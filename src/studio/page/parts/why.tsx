@@ -17,6 +17,8 @@ type WhyMomentOf = Why["moments"][number];
 /** `closing ✗ tests-pass (tests-failed) → continuation.issue` */
 export function DecisionLine({ why }: { readonly why: Why }): JSX.Element {
   const { decision, state, moments } = why;
+  if (decision === null && why.pending !== null && state === "open")
+    return <span class="live">under way: {commandText(why.pending.command)}</span>;
   if (decision === null) return <span class="warn">{UNDECIDED[state]}</span>;
   const { label, to, overturned, fork } = decision;
   const results = moments.findLast(({ checked }) => checked?.overturned)?.checked?.results ?? [];

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AnsweredDocument, AnswerRequest, QuestionSeen } from "../../wire.ts";
 import { act, refusedOf, type RefusedRequest } from "../ask.ts";
-import { announce } from "../keys.ts";
+import { announce, keysAreOn } from "../keys.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { Failed } from "../parts/status.tsx";
@@ -150,7 +150,8 @@ function CardKeys({
     if (card === null || card === undefined) return;
     const look = (event: KeyboardEvent) => {
       const isField = event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLInputElement;
-      if (isField || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+      if (!keysAreOn.get() || isField || event.ctrlKey || event.metaKey || event.altKey || event.repeat)
+        return;
       const choice = choices.find(({ key }) => key !== "" && key === event.key);
       if (choice === undefined) return;
       event.preventDefault();

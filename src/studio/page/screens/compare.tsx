@@ -9,11 +9,11 @@ import { useKeys } from "../keys.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { Await } from "../parts/status.tsx";
+import { foldedRounds } from "../stand.ts";
 import { ALL_RUNS, runAt, type Route } from "../route.ts";
 import {
   differenceGroups,
   firstSentence,
-  foldedWay,
   GROUP_NAMES,
   joinedWays,
   sideText,
@@ -158,19 +158,19 @@ function Ways({ document }: { readonly document: CompareDocument }): JSX.Element
 
 const MOST_SHOWN = 60;
 
-export function Strip({
+function Strip({
   run,
   visits,
 }: {
   readonly run: string;
   readonly visits: readonly VisitSeen[];
 }): JSX.Element {
-  const parts = foldedWay(visits);
+  const parts = foldedRounds(visits, ({ step }) => step);
   return (
     <ol class="stops">
-      {parts.slice(0, MOST_SHOWN).map(({ steps, times }, at) => (
+      {parts.slice(0, MOST_SHOWN).map(({ visits: round, times }, at) => (
         <li key={at}>
-          {steps.map((one) => (
+          {round.map((one) => (
             <PageLink key={`${one.step}@${one.visit}`} to={runAt(run, one)} class="stop">
               <Foreign text={one.step} most={40} mono />
               {times === 1 && one.visit > 1 && <span class="soft">@{one.visit}</span>}

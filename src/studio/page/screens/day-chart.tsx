@@ -59,7 +59,7 @@ function Columns({ columns }: { readonly columns: readonly DayColumn[] }): JSX.E
               <i
                 key={state}
                 class={STATES[state]}
-                style={{ height: Math.max(3, (runs.length / most) * HEIGHT) }}
+                style={{ height: `${Math.max(3, (runs.length / most) * HEIGHT)}px` }}
               />
             ))}
           </div>

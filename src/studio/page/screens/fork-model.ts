@@ -16,13 +16,15 @@ export type ForkBefore = {
   readonly isCommand: boolean;
 };
 
-export function forkBefore(why: Why, handoff: JsonObject): ForkBefore {
+export function forkBefore(
+  why: Pick<Why, "step" | "contracts" | "moments">,
+  handoff: JsonObject,
+  { prompt }: Pick<JudgedDocument, "prompt">,
+): ForkBefore {
   const contract = why.contracts.find(({ step }) => step === why.step) ?? why.contracts[0];
   const answered = why.moments.findLast(
     ({ event, read }) => event.type === "step.answered" && read !== undefined,
   );
-  const told = why.moments.flatMap(({ asked }) => (asked?.by === "model" ? asked.told : []));
-  const words = told.find(({ prompt }) => prompt !== null)?.words;
   const isText = contract?.answer.kind === "text";
   const said =
     answered?.event.type === "step.answered" && answered.event.reply.kind === "said"
@@ -33,7 +35,7 @@ export function forkBefore(why: Why, handoff: JsonObject): ForkBefore {
     output: isText ? (said?.text ?? null) : payload === null ? null : pretty(payload),
     isText,
     handoff: pretty(handoff),
-    prompt: words?.kind === "text" ? words.text : null,
+    prompt,
     model: contract?.model ?? "",
     isCommand: contract?.by.kind === "command",
   };

@@ -92,7 +92,7 @@ function Prepared({ route, why }: { readonly route: ForkRoute; readonly why: Why
     );
   return (
     <Await asked={moment} what="Loading the moment">
-      {({ handoff }) => <ForkForm route={route} before={forkBefore(why, handoff)} plain={plain} />}
+      {({ handoff }) => <ForkForm route={route} before={forkBefore(why, handoff, plain)} plain={plain} />}
     </Await>
   );
 }
@@ -126,7 +126,7 @@ function ForkForm({ route, before, plain }: FormProps): JSX.Element {
   const wrong = [...faults, ...(faults.length > 0 ? [] : judged.errors)];
   const trust = (error?.document as Refusal | null | undefined)?.trust ?? null;
   const mayFork = !isForking && wrong.length === 0 && (trust === null || ticked === trust.digest);
-  const fork = (how: "fork" | "part") => {
+  const forkNow = (how: "fork" | "part") => {
     if (!mayFork) return;
     setForking(true);
     setError(null);
@@ -139,7 +139,7 @@ function ForkForm({ route, before, plain }: FormProps): JSX.Element {
       },
     );
   };
-  useKeys("Fork", { "Ctrl-Enter": { about: "Fork and go on", run: () => fork("fork") } });
+  useKeys("Fork", { "Ctrl-Enter": { about: "Fork and go on", run: () => forkNow("fork") } });
   const words = editedWords(request);
   const faultsOf = (field: string) =>
     wrong.filter((one) => one.field === field).map(({ message }) => message);
@@ -205,7 +205,7 @@ function ForkForm({ route, before, plain }: FormProps): JSX.Element {
             </p>
             {judged.costLine !== null && (
               <p>
-                <Foreign text={judged.costLine} most={400} />
+                Upper bound: <Foreign text={judged.costLine} most={400} />
               </p>
             )}
             <p class="soft">
@@ -220,10 +220,10 @@ function ForkForm({ route, before, plain }: FormProps): JSX.Element {
             )}
             {error !== null && trust === null && <Failed error={error} />}
             <div class="actions">
-              <button type="button" class="btn primary" disabled={!mayFork} onClick={() => fork("fork")}>
+              <button type="button" class="btn primary" disabled={!mayFork} onClick={() => forkNow("fork")}>
                 Fork and go on <kbd aria-hidden="true">Ctrl-Enter</kbd>
               </button>
-              <button type="button" class="btn" disabled={!mayFork} onClick={() => fork("part")}>
+              <button type="button" class="btn" disabled={!mayFork} onClick={() => forkNow("part")}>
                 Fork and rest
               </button>
             </div>
@@ -257,7 +257,7 @@ function EditPart({ title, hint, before, text, faults, onChange, none }: EditPro
     <section class="card">
       <div class="card-head">
         <h2 class="grow">{title}</h2>
-        {text !== null && <span class="chip live">edited</span>}
+        {text !== null && text !== before && <span class="chip live">edited</span>}
         {before !== null && (
           <button type="button" class="btn small" onClick={() => onChange(text === null ? before : null)}>
             {text === null ? "Edit" : "Undo"}

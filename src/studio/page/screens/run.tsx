@@ -30,19 +30,20 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
   const { run } = route;
   const row = useLive((now) => now.runs.get(run) ?? null);
   const isGone = useLive((now) => now.gone.has(run));
-  const isLiving = row?.state === "running";
   // The head of a living run is asked for again when its state changes, not with each of its entries.
   const document = useAsk<RunDocument>(
     `runs/${encodeURIComponent(run)}`,
-    `${row?.state} ${isLiving ? "" : row?.events}`,
+    row === null || row.state === "running" ? row?.state : `${row.state} ${row.events}`,
   );
   const state = row?.state ?? document.value?.row.state;
+  const isLiving = state === "running";
   useEffect(() => {
     if (state === "completed" || state === "failed" || state === "waiting") announce(`The run is ${state}.`);
   }, [state]);
   const agent = document.value?.row.agent ?? row?.agent ?? run;
   return (
     <ScreenFrame crumbs={[{ text: "Runs", to: ALL_RUNS }, { text: `${agent} ${run}` }]}>
+      {(isGone || document.value === null) && <h1 class="hidden">Run</h1>}
       {isGone ? (
         <Blank title="This run was removed." command={["runs"]} />
       ) : (
@@ -153,12 +154,18 @@ function WayOf({
           <Inspector
             run={run}
             visit={selected}
-            version={seq ?? (isLiving ? versionOf(visits, selected, frames.length) : 0)}
+            version={isLiving ? versionOf(visits, selected, frames.length) : 0}
             isNever={!stand.steps.has(selected.step)}
           />
         )}
       </div>
-      <Times run={run} frames={frames} seq={seq} visit={selected} />
+      <Times
+        run={run}
+        frames={frames}
+        seq={seq}
+        visit={selected}
+        startedAt={isLiving ? document.startedAt : null}
+      />
       <MomentData run={run} seq={stand.seq} />
       <MomentSlider
         frames={frames}

@@ -25,7 +25,7 @@ type RunsRoute = Extract<Route, { readonly at: "runs" }>;
 
 const PAGE_OF_RUNS = 200;
 const ROW = 56;
-const NARROW_ROW = 92;
+const NARROW_ROW = 84;
 
 export function RunsScreen({ route }: { readonly route: RunsRoute }): JSX.Element {
   const { error, isLoading, again } = useRunPages();

@@ -291,7 +291,7 @@ function ContractTable({
                   {row.schema === null ? (
                     <span class="soft">any word</span>
                   ) : row.schema.length === 0 ? (
-                    <span class="bad">cannot say it</span>
+                    <span class={row.mismatches.length > 0 ? "bad" : "soft"}>cannot say it</span>
                   ) : (
                     <Foreign text={row.schema.join(", ")} most={80} mono />
                   )}

@@ -4,6 +4,7 @@ import type { RailPlace } from "../frame.tsx";
 import { ALL_RUNS, type Route } from "../route.ts";
 import { CompareScreen } from "./compare.tsx";
 import { FiguresScreen } from "./figures.tsx";
+import { FlowScreen } from "./flow.tsx";
 import { FlowsScreen } from "./flows.tsx";
 import { ForkScreen } from "./fork.tsx";
 import { InboxScreen } from "./inbox.tsx";
@@ -28,6 +29,7 @@ export const SCREENS: Screens = {
   effects: EffectsScreen,
   inbox: InboxScreen,
   flows: FlowsScreen,
+  flow: FlowScreen,
   start: StartScreen,
   compare: CompareScreen,
   fork: ForkScreen,

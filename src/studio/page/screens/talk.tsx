@@ -33,6 +33,7 @@ export function TalkScreen({ route }: { readonly route: TalkRoute }): JSX.Elemen
         { text: "Conversation" },
       ]}
     >
+      {document.value === null && <h1 class="hidden">Conversation</h1>}
       <Await asked={document} what="Loading the run">
         {(value) => (
           <>

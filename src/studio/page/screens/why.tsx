@@ -37,6 +37,12 @@ export function WhyScreen({ route: { run, visit } }: { readonly route: WhyRoute 
         { text: "Why" },
       ]}
     >
+      <div class="head">
+        <div class="titles">
+          <h1>Why it went there</h1>
+          <p class="soft">The chain behind one decision of the run, worked out from its journal.</p>
+        </div>
+      </div>
       <Inspector run={run} visit={visit} version={events} isAlone />
     </ScreenFrame>
   );
