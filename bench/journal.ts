@@ -140,9 +140,9 @@ async function measureLong(folder: string, [node = "", ...main]: readonly string
 
 // Journals that are quick to make: one run is driven, and written again under other names.
 
-type Recorded = { readonly flow: Flow; readonly entries: readonly Entry[] };
+export type Recorded = { readonly flow: Flow; readonly entries: readonly Entry[] };
 
-async function record(folder: string, visits: number): Promise<Recorded> {
+export async function record(folder: string, visits: number): Promise<Recorded> {
   const journal = createMemoryJournal();
   const flow = cycle(visits);
   const { run } = await runLoaded(loaded(flow, folder), { cwd: folder, journal, backend: BACKEND });
@@ -158,15 +158,15 @@ const BACKEND: Backend = {
 };
 const SAID = "The work goes on. ".repeat(10);
 
-async function open(folder: string, name: string): Promise<Journal> {
+export async function open(folder: string, name: string): Promise<Journal> {
   return await openJournal(join(folder, name), { now: Date.now });
 }
 
-function nameOf(index: number): string {
+export function nameOf(index: number): string {
   return `run${index.toString(36).padStart(7, "0")}`;
 }
 
-async function fill(journal: Journal, recorded: Recorded, runs: number): Promise<void> {
+export async function fill(journal: Journal, recorded: Recorded, runs: number): Promise<void> {
   for (let from = 0; from < runs; from += AT_ONCE) {
     const some = Array.from({ length: Math.min(AT_ONCE, runs - from) }, (_, place) => nameOf(from + place));
     const handles = await Promise.all(some.map((id) => create(journal, id, recorded)));
@@ -176,14 +176,14 @@ async function fill(journal: Journal, recorded: Recorded, runs: number): Promise
 
 const AT_ONCE = 250;
 
-async function create(journal: Journal, id: string, { flow, entries: [first, ...rest] }: Recorded) {
+export async function create(journal: Journal, id: string, { flow, entries: [first, ...rest] }: Recorded) {
   const { event } = first!;
   if (event.type !== "run.started") throw new Error("A run begins with run.started.");
   const about = { id, agent: "sketch", at: Date.now(), digest: event.flow, flow };
   return await journal.create(about, [{ ...first!, event: { ...event, run: id } }, ...rest]);
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
+export async function timed(work: () => Promise<unknown>): Promise<number> {
   const from = performance.now();
   await work();
   return performance.now() - from;

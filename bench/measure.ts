@@ -71,6 +71,8 @@ export const measure: Bench["measure"] = async (part, options) => {
         return await (await import("./batch.ts")).measureBatch(folder);
       case "journal":
         return await (await import("./journal.ts")).measureJournal(folder, options.cli);
+      case "studio":
+        return await (await import("./studio.ts")).measureStudio(folder, options.cli);
       case "sandbox":
         return await (await import("./sandbox.ts")).measureSandbox(folder);
       case "fleet":

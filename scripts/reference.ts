@@ -4,7 +4,7 @@
  * first sentence of every source file). A test fails when they are not up to date: `npm run reference` mends that.
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
-import { ROOMS } from "./rooms.ts";
+import { ROOMS, roomOf } from "./rooms.ts";
 import { EXIT_MEANINGS } from "../src/flow/verdict.ts";
 import { AGENT } from "../src/load/agent/agent-shape.ts";
 import { CODES } from "../src/load/codes.ts";
@@ -110,7 +110,8 @@ function schemaFile(title: string, ...forms: readonly Form[]): string {
 
 /** One line a file: its first sentence. */
 function files(room: string): string {
-  return globSync(`src/${room}/**/*.ts`, { cwd: root })
+  return globSync(`src/${room}/**/*.{ts,tsx}`, { cwd: root })
+    .filter((file) => roomOf(file.slice("src/".length)) === room)
     .toSorted((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1))
     .map(
       (file) =>

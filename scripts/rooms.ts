@@ -1,4 +1,7 @@
-/** The rooms of src/: what each is for, and what it may import besides itself. `engine/ports` is that one file. */
+/**
+ * The rooms of src/: what each is for, and what it may import besides itself. `engine/ports` is that one file. A room
+ * within a room (`studio/page`) imports nothing of the outer one that its row does not name, nor the outer one of it.
+ */
 export const ROOMS: { readonly [room: string]: Room } = {
   flow: { about: "The data model. Types and small pure functions.", imports: [] },
   load: { about: "Text in, a Flow or a list of Problems out. Pure.", imports: ["flow"], isClosed: true },
@@ -50,7 +53,18 @@ export const ROOMS: { readonly [room: string]: Room } = {
       "proof",
     ],
   },
-  cli: { about: "The command.", imports: ["flow", "load", "story", "tell", "proof", "run", "testing"] },
+  studio: {
+    about: "The server of `lockstep studio`: a local web page over the journal.",
+    imports: ["flow", "load", "engine", "boundaries/redact", "story", "tell", "proof", "run"],
+  },
+  "studio/page": {
+    about: "The page of `lockstep studio`. Runs in a browser.",
+    imports: ["flow", "tell", "studio/wire"],
+  },
+  cli: {
+    about: "The command.",
+    imports: ["flow", "load", "story", "tell", "proof", "run", "testing", "studio/index"],
+  },
 };
 
 type Room = {
@@ -59,3 +73,10 @@ type Room = {
   /** Other rooms import only the files beside its floors: each is a door of its own, so that none loads the others. */
   readonly isClosed?: true;
 };
+
+/** The room that a file of src/ stands in: `studio/page/main.tsx` stands in `studio/page`. */
+export function roomOf(path: string): string | undefined {
+  return Object.keys(ROOMS)
+    .filter((room) => path.startsWith(`${room}/`))
+    .toSorted((a, b) => b.length - a.length)[0];
+}

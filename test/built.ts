@@ -15,6 +15,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundle } from "../scripts/bundle.ts";
+import { bundlePage } from "../scripts/page.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -30,6 +31,7 @@ export async function builtCommand(): Promise<string> {
   copyFileSync(join(root, "package.json"), join(own, "package.json"));
   for (const part of ["templates", "schemas"]) cpSync(join(root, part), join(own, part), { recursive: true });
   await bundle(join(own, "dist/bin"), "silent");
+  await bundlePage(join(own, "dist/studio"));
   try {
     renameSync(own, folder);
   } catch {
@@ -39,7 +41,12 @@ export async function builtCommand(): Promise<string> {
   return main;
 }
 
-const PARTS = ["src/**/*.{ts,json}", "bench/*.ts", "{templates,schemas}/**/*.*", "scripts/{bundle,eager}.ts"];
+const PARTS = [
+  "src/**/*.{ts,tsx,css,html,svg,json}",
+  "bench/*.ts",
+  "{templates,schemas}/**/*.*",
+  "scripts/{bundle,eager,page}.ts",
+];
 
 /** Changes with the content of any source: times and folders may change while a test works beside the sources. */
 function fingerprint(): string {

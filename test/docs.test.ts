@@ -157,7 +157,7 @@ test("docs/troubleshooting.md has a line for every code that ends a run or a com
     wanted.filter((code) => !there.has(code)),
     [],
   );
-  const sources = globSync("src/**/*.ts", { cwd: ROOT }).map((file) =>
+  const sources = globSync("src/**/*.{ts,tsx}", { cwd: ROOT }).map((file) =>
     readFileSync(join(ROOT, file), "utf8"),
   );
   const known = sources.join("\n");
@@ -181,7 +181,7 @@ for (const page of PAGES.filter((one) => !NOT_PLAIN.test(one))) {
 }
 
 test("messages name pages by the path they have here, and the pages are there", () => {
-  const wrong = globSync("src/**/*.ts", { cwd: ROOT }).flatMap((file) => {
+  const wrong = globSync("src/**/*.{ts,tsx}", { cwd: ROOT }).flatMap((file) => {
     const code = readFileSync(join(ROOT, file), "utf8").replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "");
     const bare = [...code.matchAll(/docs\/[a-z-]+\.md/g)].map(([path]) => `${file}: ${path}, use manual()`);
     const named = [...code.matchAll(/\bmanual\("([^"]+)"\)/g)].map(([, name]) => name!);

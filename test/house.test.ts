@@ -3,30 +3,51 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { pages } from "../scripts/reference.ts";
-import { ROOMS } from "../scripts/rooms.ts";
+import { ROOMS, roomOf } from "../scripts/rooms.ts";
 
 const root = new URL("../", import.meta.url).pathname;
 
-const files = globSync("src/**/*.ts", { cwd: root });
+const files = globSync("src/**/*.{ts,tsx}", { cwd: root });
 
 test("every room imports only what it may", () => {
   assert.ok(files.length > 40);
-  const wrong = files.flatMap((file) => {
-    const [, room = ""] = file.split("/");
-    const may = ROOMS[room]?.imports;
-    assert.ok(may !== undefined, `${file} stands in no known room`);
-    return importsOf(file)
-      .filter((path) => path.startsWith("."))
-      .map((path) => new URL(path, `file:///${file}`).pathname.replace(/^\/src\//, "").replace(/\.ts$/, ""))
-      .filter((path) => path.split("/")[0] !== room)
-      .filter(
-        (path) =>
-          !may.some((allowed) => path === allowed || path.startsWith(`${allowed}/`)) || isBehindDoor(path),
-      )
-      .map((path) => `${file} imports ${path}`);
-  });
-  assert.deepEqual(wrong, []);
+  assert.deepEqual(
+    files.flatMap((file) => forbiddenIn(file, importsOf(file))),
+    [],
+  );
 });
+
+/** The imports of a file that its room does not allow. */
+function forbiddenIn(file: string, imports: readonly string[]): readonly string[] {
+  const room = roomOf(file.slice("src/".length));
+  assert.ok(room !== undefined, `${file} stands in no known room`);
+  const may = ROOMS[room]!.imports;
+  return imports
+    .filter((path) => path.startsWith("."))
+    .map((path) => new URL(path, `file:///${file}`).pathname.replace(/^\/src\//, "").replace(/\.tsx?$/, ""))
+    .filter((path) => roomOf(path) !== room)
+    .filter(
+      (path) =>
+        !may.some((allowed) => path === allowed || path.startsWith(`${allowed}/`)) || isBehindDoor(path),
+    )
+    .map((path) => `${file} imports ${path}`);
+}
+
+for (const [file, path, isAllowed] of [
+  ["src/studio/page/screens/run.tsx", "../../../flow/json.ts", true],
+  ["src/studio/page/screens/run.tsx", "../../wire.ts", true],
+  ["src/studio/page/screens/run.tsx", "../parts/graph.tsx", true],
+  ["src/studio/page/screens/run.tsx", "../../server.ts", false],
+  ["src/studio/page/screens/run.tsx", "../../../run/load.ts", false],
+  ["src/studio/server.ts", "./page/main.tsx", false],
+  ["src/studio/server.ts", "../run/load.ts", true],
+  ["src/studio/server.ts", "../cli/version.ts", false],
+  ["src/cli/commands/studio.ts", "../../studio/index.ts", true],
+  ["src/cli/commands/studio.ts", "../../studio/server.ts", false],
+  ["src/run/index.ts", "../studio/index.ts", false],
+] as const)
+  test(`${file} may ${isAllowed ? "" : "not "}import ${path}`, () =>
+    assert.equal(forbiddenIn(file, [path]).length === 0, isAllowed));
 
 /** On a floor of a room that other rooms enter only by the files beside its floors. */
 function isBehindDoor(path: string): boolean {
@@ -148,8 +169,29 @@ function bareIn(code: string): readonly string[] {
   return BARE.filter((pattern) => pattern.test(withoutComments(code))).map((pattern) => pattern.source);
 }
 
+/** What runs in a browser cannot start anything, and has functions of its own by such names. */
+const onMachine = files.filter((file) => !file.startsWith("src/studio/page/"));
+
+test("only the command of the studio loads any of it", () => {
+  const loads = files.filter((file) => !file.startsWith("src/studio/"));
+  assert.deepEqual(
+    loads.filter((file) => importsOf(file).some((path) => path.includes("/studio/"))),
+    ["src/cli/commands/studio.ts"],
+  );
+  // Commands are loaded when they are called.
+  const table = readFileSync(`${root}src/cli/commands.ts`, "utf8");
+  assert.match(table, /studio: async \(\) => \(await import\("\.\/commands\/studio\.ts"\)\)/);
+});
+
+test("the page of the studio imports nothing of Node", () => {
+  const wrong = files
+    .filter((file) => !onMachine.includes(file))
+    .filter((file) => importsOf(file).some((path) => path.startsWith("node:")));
+  assert.deepEqual(wrong, []);
+});
+
 test("nothing is started by a bare name", () => {
-  const wrong = files.flatMap((file) =>
+  const wrong = onMachine.flatMap((file) =>
     bareIn(readFileSync(root + file, "utf8")).map((found) => `${file}: ${found}`),
   );
   assert.deepEqual(wrong, []);

@@ -18,7 +18,7 @@ const DECLARED = /^export (?:async )?(?:abstract )?(?:type|interface|class|funct
 
 function repeatedNames(): readonly string[] {
   const files = new Map<string, Set<string>>();
-  for (const file of globSync("src/**/*.ts", { cwd: ROOT }))
+  for (const file of globSync("src/**/*.{ts,tsx}", { cwd: ROOT }))
     for (const [, name = ""] of readFileSync(join(ROOT, file), "utf8").matchAll(DECLARED))
       files.set(name, (files.get(name) ?? new Set()).add(file));
   assert.ok(files.size > 1500);

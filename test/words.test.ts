@@ -11,7 +11,7 @@ const RECORDED = /Mend the cause, then (?:close|complete the stage) again|mend w
 const ROOT = join(import.meta.dirname, "..");
 
 test("messages and comments of the sources are plain", () => {
-  const files = globSync("src/**/*.ts", { cwd: ROOT });
+  const files = globSync("src/**/*.{ts,tsx}", { cwd: ROOT });
   assert.ok(files.length > 300);
   const found = files.flatMap((file) =>
     [...textsOf(readFileSync(join(ROOT, file), "utf8"))]

@@ -237,6 +237,7 @@ export const PARTS = [
   "journal",
   "life",
   "batch",
+  "studio",
   "sandbox",
   "proof",
   "fleet",
@@ -886,10 +887,7 @@ const DECLARED = {
       "It is harmless when repeated. No other command makes or changes tables.",
       `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
     ],
-    examples: [
-      "lockstep fleet init --state postgres://localhost/runs",
-      "LOCKSTEP_STATE=postgres://db.example/runs lockstep fleet init",
-    ],
+    examples: ["lockstep fleet init --state postgres://localhost/runs"],
   },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
@@ -1004,6 +1002,33 @@ const DECLARED = {
       "lockstep trust revoke iterator",
       "lockstep trust revoke --all",
     ],
+  },
+  studio: {
+    summary: "serve a local web page that shows the runs of the project and lets you steer them",
+    words: [],
+    flags: [
+      {
+        name: "port",
+        takes: "N",
+        is: "count",
+        least: 0,
+        most: 65_535,
+        help: "listen on this port; 0: any free one (default: derived from the folder)",
+      },
+      { name: "open", help: "open the page in your browser" },
+      { name: "read-only", help: "show everything, start and change nothing" },
+      {
+        name: "host",
+        takes: "ADDR",
+        help: "listen on this address instead of 127.0.0.1; read-only unless it is loopback, and needs --name",
+      },
+      { name: "name", takes: "HOST[:PORT]", help: "answer requests to this host name too" },
+    ],
+    details: [
+      "Prints the address with its token, and serves until Ctrl-C. Runs that were started from the page go on after that.",
+      `Everything that the page does is a command that it shows (${manual("studio")}).`,
+    ],
+    examples: ["lockstep studio --open", "lockstep studio --read-only", "lockstep studio --port 0 --json"],
   },
   list: {
     summary: "list the agents of the project",
@@ -1145,6 +1170,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   export: async () => (await import("./commands/export.ts")).exportToFile,
   import: async () => (await import("./commands/export.ts")).importFromFile,
   trust: async () => (await import("./commands/trust.ts")).trust,
+  studio: async () => (await import("./commands/studio.ts")).serveStudio,
   list: async () => (await import("./commands/list.ts")).listProject,
   init: async () => (await import("./commands/init.ts")).initAgent,
   schema: async () => (await import("./commands/schema.ts")).printSchema,

@@ -2,10 +2,11 @@
 import type { Prepared } from "../engine/schema/prepared.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { fold } from "../engine/drive/drive.ts";
+import { everyFault } from "../engine/schema/schema.ts";
 import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
 import { inItsOwnRun, retell } from "../story/reword.ts";
 import { recordedWith, type State } from "../engine/decide/state.ts";
-import type { Entry, Event, ForkOrigin, Reply } from "../flow/event.ts";
+import { decisionIn, type Entry, type Event, type ForkOrigin, type Led, type Reply } from "../flow/event.ts";
 import type { Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
@@ -21,6 +22,7 @@ import type { DriveOptions } from "./options.ts";
 import { newRunId, withStack } from "./open.ts";
 import { resumedRecord, resumeFrom } from "./resume.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
+import { budgetLine, budgetOf } from "../tell/budget.ts";
 import { findVisit } from "../tell/why.ts";
 import { traceOf, type Visit } from "../story/visits.ts";
 
@@ -73,8 +75,74 @@ export async function fork(options: ForkOptions): Promise<Result> {
   });
 }
 
+/** A fork before it is driven. */
+export type Parted = {
+  readonly v: 1;
+  /** The new run; null: it is not recorded, because only a preview was asked for. */
+  readonly run: string | null;
+  readonly origin: string;
+  /** The last entry that is shared. */
+  readonly seq: number;
+  /** The decisions that are shared, in order, each with its entry. */
+  readonly shared: readonly (Led & { readonly seq: number })[];
+  readonly edits: readonly string[];
+  /** Where an edited answer does not fit its schema: the model is then asked again. */
+  readonly misfits: readonly string[];
+  /** What the flow can cost from the first step on; the rest of the run costs at most that. */
+  readonly budget: string;
+};
+
+/** Records the fork and drives nothing: `resume` goes on with it. */
+export async function partRun(journal: Journal, asked: PartOptions, now: number): Promise<Parted> {
+  const { draft, parted } = await drafted(journal, asked, now);
+  const handle = await journal.create(draft.run, draft.entries, draft.adopted);
+  await handle.release();
+  return { ...parted, run: draft.run.id };
+}
+
+/** What `partRun` would record. */
+export async function previewFork(journal: Journal, asked: PartOptions, now: number): Promise<Parted> {
+  return (await drafted(journal, asked, now)).parted;
+}
+
+export type PartOptions = Pick<ForkOptions, "run" | "at" | "edits">;
+
+async function drafted(
+  journal: Journal,
+  asked: PartOptions,
+  now: number,
+): Promise<{ readonly draft: Draft; readonly parted: Parted }> {
+  const recorded = await readRun(journal, asked.run);
+  const draft = draftOf(recorded, asked, now);
+  const { wanted, cut, edited } = draft;
+  const { output } = asked.edits ?? {};
+  const { answer } = wanted.steps[cut.step]!;
+  const isHeld = answer.kind === "object" && answer.schema.kind === "schema" && output !== undefined;
+  const parted: Parted = {
+    v: 1,
+    run: null,
+    origin: recorded.row.id,
+    seq: cut.seq,
+    shared: recorded.entries.slice(0, cut.seq).flatMap((entry) => {
+      const led = decisionIn(entry);
+      return led === undefined ? [] : [{ ...led, seq: entry.seq }];
+    }),
+    edits: edited,
+    misfits: isHeld ? everyFault(answer.schema.schema, output) : [],
+    budget: budgetLine(budgetOf(wanted)),
+  };
+  return { draft, parted };
+}
+
 /** A run that is whole but not recorded yet. */
-type Draft = { readonly run: NewRun; readonly entries: readonly Entry[]; readonly adopted: Flows };
+type Draft = {
+  readonly run: NewRun;
+  readonly entries: readonly Entry[];
+  readonly adopted: Flows;
+  readonly wanted: Prepared;
+  readonly cut: Cut;
+  readonly edited: readonly string[];
+};
 
 /**
  * The journal as it is once the draft is recorded. It is recorded when it is first written to: a run that is refused
@@ -126,7 +194,7 @@ function withDraft(
   return { journal: drafted, row };
 }
 
-function draftOf(recorded: RecordedRun, { at, edits = {} }: ForkOptions, now: number): Draft {
+function draftOf(recorded: RecordedRun, { at, edits = {} }: PartOptions, now: number): Draft {
   const id = newRunId();
   const cut = cutAt(recorded, at, edits.output !== undefined);
   const shared = recorded.entries.slice(0, cut.seq);
@@ -166,6 +234,9 @@ function draftOf(recorded: RecordedRun, { at, edits = {} }: ForkOptions, now: nu
     run: { id, agent, at: now, digest: began, flow },
     entries,
     adopted: { ...adopted, ...(wanted !== cut.flow && { [digest]: wanted }) },
+    wanted,
+    cut,
+    edited,
   };
 }
 

@@ -28,9 +28,9 @@ export function* story(
   }
 }
 
-/** The same for entries that come one by one, each with the flow that holds from it on. */
-export function openStory(): (entry: Entry, flow: Prepared) => Moment {
-  let before = EMPTY_STATE;
+/** The same for entries that come one by one, each with the flow that holds from it on. `from`: where the run stood. */
+export function openStory(from: State = EMPTY_STATE): (entry: Entry, flow: Prepared) => Moment {
+  let before = from;
   return (entry, flow) => {
     const { state: after, deeds } = decide(flow, before, entry.event);
     const moment: Moment = { entry, flow, before, after, deeds };

@@ -76,7 +76,7 @@ function count(spent: Spent | undefined, usage: Usage | undefined): void {
 }
 
 /** Counts what is under way as work up to a time. */
-export function addUntil({ steps, visits, moved }: Tally, at: number): void {
+function addUntil({ steps, visits, moved }: Tally, at: number): void {
   for (const mark of visits) {
     const spent = steps.get(mark.step);
     if (spent !== undefined) spent.ms += Math.max(0, at - moved - mark.since);
@@ -86,6 +86,17 @@ export function addUntil({ steps, visits, moved }: Tally, at: number): void {
 
 export function tallied({ steps }: Tally): readonly StepTally[] {
   return [...steps.values()];
+}
+
+/** The same, with what is under way counted as work up to a time. The tally stays as it is. */
+export function talliedUntil({ steps, visits, moved }: Tally, at: number): readonly StepTally[] {
+  const copy: Tally = {
+    steps: new Map([...steps].map(([step, spent]) => [step, { ...spent }])),
+    visits: visits.map((mark) => ({ ...mark })),
+    moved,
+  };
+  addUntil(copy, at);
+  return tallied(copy);
 }
 
 /** A step with one response whose price is not known has no known cost. */

@@ -66,6 +66,13 @@ export function budgetLine({ answers, responses }: AnswerBudget): string {
   return `${most}, ${figure(responses.most, "model call")} including tool use`;
 }
 
+/** What a run can cost, in one line. */
+export function costLine(flow: Flow): string {
+  const budget = budgetOf(flow);
+  if (budget.answers.most === null) return `No upper bound: ${budget.answers.because}.`;
+  return `Upper bound: ${budgetLine(budget)}.`;
+}
+
 function figure(value: number, what: string): string {
   return `${value.toLocaleString("en")} ${what}${value === 1 ? "" : "s"}`;
 }

@@ -8,6 +8,7 @@ import { needs } from "../needs.ts";
 import { until } from "../until.ts";
 import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
 
+const PASSWORD = "long-and-secret";
 const packages = process.env.LOCKSTEP_PACKAGES ?? "";
 const [programs] = serversHere().values();
 const missing =
@@ -107,7 +108,7 @@ describe("runs on PostgreSQL", { skip }, () => {
   test("what is wrong with the address is a sentence", async () => {
     using world = project();
     const cases: readonly [state: string, args: readonly string[], code: number, says: RegExp][] = [
-      ["postgres://u:secret@127.0.0.1/x", ["runs"], 2, /must not hold a password/],
+      [`postgres://u:${PASSWORD}@127.0.0.1/x`, ["runs"], 2, /must not hold a password/],
       [`${server.url}?schema=A-B`, ["runs"], 3, /schema is not a valid name/],
       [`${server.url}?pooler=session`, ["runs"], 3, /pooler is not "transaction"/],
       ["postgres://127.0.0.1", ["runs"], 3, /names no database/],
@@ -118,7 +119,7 @@ describe("runs on PostgreSQL", { skip }, () => {
       const ran = await world.lockstep([...args, "--state", state], { env });
       assert.equal(ran.code, code, `${state}: ${ran.stderr}`);
       assert.match(ran.stderr, says);
-      assert.doesNotMatch(ran.stderr, /secret/);
+      assert.ok(!ran.stderr.includes(PASSWORD));
     }
     const without = await world.lockstep(["runs", "--state", server.url], {
       env: { LOCKSTEP_PACKAGES: world.root },

@@ -11,7 +11,7 @@ const ROOM = join(import.meta.dirname, "../../src/load");
 const GENERAL: readonly string[] = `
   AC-SERVICE-003 AC-VALID-001 AC-VERDICT-001 DIALECT FAILED_SCHEMA_RESOLUTION FORBIDDEN-NAME OLD-NAME
   PR-RESOLVE-003 SR-LOAD-001 SR-VALID-004 StageCompletionSchemaInvalid StageDefinitionInvalid StageInputsInvalid
-  UNKNOWN-KEY UV-OPTIONAL
+  TEST-FIXTURE TEST-KEY UNKNOWN-KEY UV-OPTIONAL
 `
   .trim()
   .split(/\s+/);

@@ -18,6 +18,7 @@ import {
   type Result,
   type ScriptReply,
 } from "../../src/run/index.ts";
+import { partRun, previewFork } from "../../src/run/fork.ts";
 import { parseBundle } from "../../src/run/records/bundle.ts";
 import { whyAll } from "../../src/tell/why.ts";
 import { JOURNALS } from "./golden.ts";
@@ -156,6 +157,38 @@ for (const { name, at, edits, script, seq, path, told } of rows) {
     assert.equal(whyAll(flow, entries, adopted).length, path.length);
   });
 }
+
+for (const { name, at, edits, script, seq, path, told } of rows) {
+  test(`parted and then resumed: ${name}`, async () => {
+    const { original, ...around } = await world();
+    const asked = { run: original, at, ...(edits !== undefined && { edits }) };
+    const preview = await previewFork(around.journal, asked, 7);
+    assert.equal((await around.journal.list()).length, 1);
+    const parted = await partRun(around.journal, asked, 7);
+    assert.deepEqual({ ...parted, run: null }, preview);
+    assert.deepEqual([parted.origin, parted.seq, parted.edits], [original, seq, told ?? []]);
+    assert.deepEqual(
+      parted.shared.map(({ step, visit, label }) => `${step}@${visit}:${label}`),
+      path.slice(0, parted.shared.length),
+    );
+    assert.equal(parted.shared.length, seq - 1);
+    const result = await resume({ run: parted.run!, ...(script !== undefined && { script }), ...around });
+    assert.equal(result.outcome, "completed", result.reason);
+    assert.deepEqual(pathOf(result), path);
+    assert.deepEqual(result.forkedFrom, { run: original, seq, ...(told !== undefined && { edits: told }) });
+  });
+}
+
+test("a preview says where an edited answer does not fit its schema", async () => {
+  const { original, journal } = await world();
+  const misfitsOf = async (output: Edits["output"] & {}) =>
+    (await previewFork(journal, { run: original, at: "closure.a", edits: { output } }, 0)).misfits;
+  assert.deepEqual(
+    await misfitsOf({ stepId: "closure.a", next_action: { action: "closing", reason: "" } }),
+    [],
+  );
+  assert.match((await misfitsOf({ stepId: "closure.a", next_action: 3 })).join(), /next_action/);
+});
 
 test("another model is asked from the parting on, and in that step only", async () => {
   const { original, ...around } = await world();

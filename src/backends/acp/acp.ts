@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, realpath, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
+import type { ReadableStream, WritableStream } from "node:stream/web";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Backend, Gate, RunRequest, ToolSpec, TurnResult } from "../../engine/ports.ts";
 import type { Usage } from "../../flow/event.ts";

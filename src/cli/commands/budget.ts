@@ -1,6 +1,5 @@
 /** The budget of a flow as the command line uses it: a limit that `check` holds it to, and a line before a run. */
-import { budgetLine, budgetOf, limitName } from "../../tell/budget.ts";
-import type { Flow } from "../../flow/flow.ts";
+import { budgetOf, limitName } from "../../tell/budget.ts";
 import type { LoadedAgent } from "../../run/load.ts";
 
 /** The agent with one problem more when a run of it could take more answers than `--max-turns` says. */
@@ -19,11 +18,4 @@ export function withinBudget(loaded: LoadedAgent, allowed: number | undefined): 
     fix: `Lower ${limitName(flow)}${flow.dialect === "stage" ? ", turnCap or maxAttempts" : ""}, or allow more with --max-turns.`,
   });
   return { ...loaded, problems: [...problems, problem] };
-}
-
-/** What a run can cost, in one line. */
-export function costLine(flow: Flow): string {
-  const budget = budgetOf(flow);
-  if (budget.answers.most === null) return `No upper bound: ${budget.answers.because}.`;
-  return `Upper bound: ${budgetLine(budget)}.`;
 }

@@ -17,7 +17,7 @@ import { countProblems, renderProblems } from "../text/problems.ts";
 import { toSarif } from "../text/sarif.ts";
 import { count, shownInLine } from "../text/text.ts";
 import { versionText } from "../version.ts";
-import { repeatOnChange, watchedFiles } from "../watch.ts";
+import { repeatOnChange, watchedFiles } from "../../run/watch/files.ts";
 
 export async function checkAgents(call: CallOf<"check">): Promise<number> {
   refuseMixed(call);

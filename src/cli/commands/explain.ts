@@ -7,9 +7,10 @@ import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { tellFindings } from "./check.ts";
-import { KIND_WORDS, targetText } from "../graph/graph-words.ts";
+import { KIND_WORDS, targetText } from "../../tell/graph-words.ts";
 import { stepText } from "../text/explain-step.ts";
-import { dimmed, facts, factSection, originText, plainValue, promptFacts } from "../text/facts.ts";
+import { originText, plainValue } from "../../tell/origin-words.ts";
+import { dimmed, facts, factSection, promptFacts } from "../text/facts.ts";
 import { countProblems } from "../text/problems.ts";
 import { shownInLine, type Paint } from "../text/text.ts";
 
@@ -28,7 +29,7 @@ export async function explain(call: CallOf<"explain">): Promise<number> {
     const sandbox = await heldHere(call, loaded.flow);
     if (call.flags.json) screen.document({ ...agent, sandbox });
     else {
-      const { moneyLine } = await import("../text/money.ts");
+      const { moneyLine } = await import("../../run/world/money.ts");
       const here = { money: moneyLine(loaded.flow, call.host.env), commands: heldText(sandbox) };
       screen.print(agentText(agent, outlineOf(loaded.flow), screen.out, here));
     }

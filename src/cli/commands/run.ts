@@ -86,9 +86,9 @@ function isBatch(call: CallOf<"run">, { problems }: Loaded): boolean {
 /** What a run can cost; in money only where every detail is wanted, as most runs cost a small part of it. */
 export async function boundOf(call: CallOf<"run">, flow: Flow): Promise<string | null> {
   if (call.flags.json || call.flags.events) return null;
-  const { costLine } = await import("./budget.ts");
+  const { costLine } = await import("../../tell/budget.ts");
   if (!call.flags.verbose || call.flags.script !== undefined) return costLine(flow);
-  const { moneyLine } = await import("../text/money.ts");
+  const { moneyLine } = await import("../../run/world/money.ts");
   const money = moneyLine(flow, call.host.env, call.flags.model);
   return money === null ? costLine(flow) : `${costLine(flow)}\n${money}`;
 }

@@ -8,7 +8,7 @@ import { createFiles, MOST_BUNDLE_BYTES } from "../../run/world/files.ts";
 import type { Outline } from "../../tell/outline.ts";
 import type { CallOf } from "../commands.ts";
 import { readGiven } from "../given-file.ts";
-import { withHits } from "../graph/graph-coverage.ts";
+import { withHits } from "../../proof/outline-hits.ts";
 import { tellFindings } from "../commands/check.ts";
 import { measureRuns, measureTests } from "./measure.ts";
 

@@ -6,7 +6,7 @@ import { outlineOf } from "../../tell/outline.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { UsageError } from "../args.ts";
 import { isDrawable } from "../graph/graph.ts";
-import { withHits } from "../graph/graph-coverage.ts";
+import { withHits } from "../../proof/outline-hits.ts";
 import { jsonLine } from "../text/text.ts";
 import { coverageHtml } from "./coverage-html.ts";
 

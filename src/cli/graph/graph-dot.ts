@@ -10,7 +10,7 @@ import {
   wayLines,
   waysOf,
   worstOf,
-} from "./graph-words.ts";
+} from "../../tell/graph-words.ts";
 import { shownInLine } from "../text/text.ts";
 
 export function renderDot({ agent, nodes, edges }: Outline): string {

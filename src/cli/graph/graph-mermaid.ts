@@ -10,7 +10,7 @@ import {
   wayLines,
   waysOf,
   worstOf,
-} from "./graph-words.ts";
+} from "../../tell/graph-words.ts";
 
 export function renderMermaid({ nodes, edges }: Outline): string {
   const ways = waysOf(edges);

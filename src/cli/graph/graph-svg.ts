@@ -1,6 +1,6 @@
 /** A flow as an SVG picture, whole in itself: no script, no font, nothing from outside. */
 import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
-import { layOutGraph, type LayoutNode, type Point } from "./graph-layout.ts";
+import { layOutGraph, type LayoutNode, type Point } from "../../tell/graph-layout.ts";
 import {
   coverageOfNode,
   coverageOfWay,
@@ -13,7 +13,7 @@ import {
   waysOf,
   worstOf,
   type Way,
-} from "./graph-words.ts";
+} from "../../tell/graph-words.ts";
 import { shown, widthOf } from "../text/text.ts";
 
 export function renderSvg({ agent, title, nodes, edges }: Outline): string {

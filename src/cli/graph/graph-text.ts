@@ -9,7 +9,7 @@ import {
   markText,
   targetText,
   worstOf,
-} from "./graph-words.ts";
+} from "../../tell/graph-words.ts";
 import { count, fit, shownInLine, widthOf, type Paint } from "../text/text.ts";
 
 export function renderText(outline: Outline, width: number, paint: Paint): string {

@@ -8,7 +8,7 @@ import { createFiles } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
-import { repeatOnChange, watchedFiles } from "../watch.ts";
+import { repeatOnChange, watchedFiles } from "../../run/watch/files.ts";
 import type { ChosenTest } from "./choose.ts";
 import { readNamed, type TestsNamed } from "./read.ts";
 import { reportersOf, writeReports } from "./reporters.ts";

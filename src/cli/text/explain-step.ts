@@ -1,17 +1,9 @@
 /** What holds for one step, and where it was said, as a person reads it. */
 import type { Check, Guard, SuccessRule } from "../../flow/flow.ts";
 import type { StageExplained, StepExplained } from "../../tell/explain-step.ts";
-import { conditionText, KIND_WORDS, targetText } from "../graph/graph-words.ts";
-import {
-  dimmed,
-  facts,
-  factSection,
-  originText,
-  plainValue,
-  promptFacts,
-  supplierText,
-  type Fact,
-} from "./facts.ts";
+import { conditionText, KIND_WORDS, targetText } from "../../tell/graph-words.ts";
+import { dimmed, facts, factSection, promptFacts, type Fact } from "./facts.ts";
+import { originText, plainValue, supplierText } from "../../tell/origin-words.ts";
 import { count, duration, shown, shownInLine, type Paint } from "./text.ts";
 
 const INTERRUPTED_WORDS = { retry: "done again", ask: "a person is asked", fail: "the run fails" } as const;

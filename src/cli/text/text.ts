@@ -1,5 +1,6 @@
 /** Words and figures for people. Pure. What comes from a model or a file is made harmless before it is shown. */
 import util, { stripVTControlCharacters } from "node:util";
+import { widthOf } from "../../flow/text/figures.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
@@ -14,17 +15,7 @@ export function createPaint(colours: boolean): Paint {
 }
 
 export { jsonLine, shellWord, shown, shownInLine } from "../../flow/text/harmless.ts";
-
-/** What is being done about a command. */
-export const DOING = {
-  ask: "asking",
-  call: "using tools",
-  check: "checking",
-  look: "looking",
-  hook: "running a hook",
-  question: "waiting for an answer",
-  wait: "waiting",
-} as const;
+export { age, count, DOING, duration, size, widthOf } from "../../flow/text/figures.ts";
 
 /** `a ∥ b`: steps that run at the same time. */
 export function besideEachOther(steps: readonly string[]): string {
@@ -47,18 +38,6 @@ export function headed(paint: Paint, rows: readonly (readonly string[])[]): read
   return [paint("dim", head), ...lines];
 }
 
-/** Characters that a terminal draws over two cells: those of East Asia, and pictures. */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{20000}-\u{3fffd}]/u;
-const NARROW = /^(?:\p{Mn}|\p{Me}|\p{Cf})$/u;
-
-/** Cells that a text takes in a terminal. */
-export function widthOf(text: string): number {
-  let width = 0;
-  for (const char of text) width += char < "\u0300" ? 1 : NARROW.test(char) ? 0 : WIDE.test(char) ? 2 : 1;
-  return width;
-}
-
 /** Exactly so many cells: filled with spaces, or cut. */
 export function fit(text: string, width: number): string {
   const missing = width - widthOf(text);
@@ -72,35 +51,6 @@ export function fit(text: string, width: number): string {
     used += wide;
   }
   return `${kept}…${" ".repeat(width - used - 1)}`;
-}
-
-export function count(number: number, one: string, many = `${one}s`): string {
-  return `${number} ${number === 1 ? one : many}`;
-}
-
-/** `340 ms`, `2.4 s`, `3 min 20 s`, `5 h 12 min`, `4 d`. */
-export function duration(ms: number): string {
-  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  const minutes = Math.floor(ms / 60_000);
-  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d`;
-}
-
-/** `340 B`, `12 kB`, `3.4 MB`. */
-export function size(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  if (bytes < 1_000_000) return `${Math.round(bytes / 1000)} kB`;
-  return `${(bytes / 1_000_000).toFixed(1)} MB`;
-}
-
-/** How long ago, in one unit. */
-export function age(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  if (seconds < 60) return `${seconds}s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
 }
 
 /** From a command of ours to the end of the line: it can be copied whole. */

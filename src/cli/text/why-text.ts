@@ -3,10 +3,20 @@ import { judgedIn, type CallResult, type Event, type Reply } from "../../flow/ev
 import type { Say } from "../../flow/command.ts";
 import type { Why } from "../../tell/why.ts";
 import { eventWords } from "../../tell/event-words.ts";
-import { supplierText, type Fact } from "./facts.ts";
-import { KIND_WORDS } from "../graph/graph-words.ts";
+import { supplierText } from "../../tell/origin-words.ts";
+import type { Fact } from "./facts.ts";
+import { KIND_WORDS } from "../../tell/graph-words.ts";
 import { besideEachOther, count, duration, shownInLine, type Paint } from "./text.ts";
-import { choiceText, commandText, whyMoveText, schemaText, standRows, UNDECIDED } from "./why-words.ts";
+import {
+  becauseText,
+  namingText,
+  choiceText,
+  commandText,
+  whyMoveText,
+  schemaText,
+  standRows,
+  UNDECIDED,
+} from "../../tell/why-words.ts";
 import { createPage, type Page } from "./why-page.ts";
 
 type Moment = Why["moments"][number];
@@ -119,24 +129,9 @@ function saidRows({ say, prompt, variables, words }: Said, page: Page): readonly
 }
 
 function sayRows(say: Say): readonly Fact[] {
-  switch (say.kind) {
-    case "failed-check": {
-      const where = say.guard === null ? "the stop rule" : shownInLine(say.guard, 80);
-      return [["because", `check ${shownInLine(say.result.name, 80)} of ${where} failed`]];
-    }
-    case "repair":
-      return [["because", "the answer before could not be used"]];
-    case "steer":
-      return [["because", `${shownInLine(say.tool, 60)} was not called`]];
-    case "retry":
-      return [["because", "the step has to be repeated"]];
-    case "budget":
-      return [["because", "a limit is near"]];
-    case "results":
-      return [["sent", `the results of ${count(say.results.length, "tool call")}`]];
-    case "prompt":
-      return [];
-  }
+  if (say.kind === "results") return [["sent", `the results of ${count(say.results.length, "tool call")}`]];
+  const because = becauseText(say);
+  return because === null ? [] : [["because", because]];
 }
 
 /** What an agent with a loop of its own used, each tool once with how often. */
@@ -218,21 +213,9 @@ function readRows({ contracts, inspection }: Why, step: string, read: Read, page
 }
 
 function labelText({ label, by, word }: Read, field: string, { paint, line }: Page): string {
-  const name = paint("bold", shownInLine(label ?? "", 40));
-  const said = word === null ? "holds nothing" : `says ${line(word, 80)}`;
-  switch (by) {
-    case "word":
-      return `${name}  ${paint("dim", `as ${field} says`)}`;
-    case "alias":
-      return `${name}  ${paint("dim", `${field} ${said}, another word for it`)}`;
-    case "fallback":
-      return `${name}  ${paint("yellow", `the fallback, since ${field} ${said}, which is not allowed`)}`;
-    case "miss":
-      return `${name}  ${paint("yellow", "the label for an unusable answer")}`;
-    case "const":
-    case null:
-      return `${name}  ${paint("dim", "the only possible label")}`;
-  }
+  const words = namingText(by, field, word === null ? null : line(word, 80));
+  const isOdd = by === "fallback" || by === "miss";
+  return `${paint("bold", shownInLine(label ?? "", 40))}  ${paint(isOdd ? "yellow" : "dim", words)}`;
 }
 
 function resultRow({ name, ok, content, denied, grant }: CallResult, { paint, line }: Page): Fact {

@@ -4,7 +4,7 @@ import type { Event } from "../../flow/event.ts";
 import { notAnAnswer } from "../../flow/question.ts";
 import { foldRun } from "../records/fold.ts";
 import { requireKnownState } from "../trust/foreign-state.ts";
-import { fileOf, fits, postAnswer } from "./mailbox.ts";
+import { fileOf, fits, postAnswer, type Answering } from "./mailbox.ts";
 import { openQuestion, waitingQuestions, type OpenQuestion } from "../../tell/open-questions.ts";
 import { findRun } from "../records/runs.ts";
 
@@ -55,6 +55,7 @@ export async function answerQuestion(
   answer: string,
   now: number,
   env: NodeJS.ProcessEnv = process.env,
+  by: Answering = "answer",
 ): Promise<void> {
   requireKnownState(stateDir, env);
   const { id, expiresAt } = question;
@@ -64,7 +65,7 @@ export async function answerQuestion(
       "QUESTION_EXPIRED",
       `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` continues without an answer.`,
     );
-  if (postAnswer(stateDir, run, id, answer)) return;
+  if (postAnswer(stateDir, run, id, answer, by)) return;
   const why = `Question ${id} of run ${run} already has an answer: ${fileOf(stateDir, run, id)}. It is used when the run continues.`;
   throw new RunnerError("QUESTION_ANSWERED", why);
 }
@@ -81,7 +82,8 @@ export function answerWith(
   };
 }
 
-function namelessQuestion(run: string, event: Event | null): readonly OpenQuestion[] {
+/** What a run was asked before questions had names: its newest `step.suspended` says it. */
+export function namelessQuestion(run: string, event: Event | null): readonly OpenQuestion[] {
   if (event?.type !== "step.suspended" || event.choices === undefined) return [];
   const about = event.code === "PermissionRequired" ? "grant" : "gate";
   return [

@@ -4,7 +4,7 @@
  */
 import { linkSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { lstat, rm } from "node:fs/promises";
-import type { Question } from "../../flow/event.ts";
+import type { Question, Teller } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { fileInside, insideState } from "../../journal/sqlite/inside.ts";
 import { readTextFile } from "../world/files.ts";
@@ -17,10 +17,13 @@ export type Mailbox = {
   readonly discard: (id: string) => Promise<void>;
 };
 
+/** What writes an answer for a person: the command, or the page of the studio. */
+export type Answering = Extract<Teller, "answer" | "studio">;
+
 export type Letter = {
   readonly kind: "letter";
   readonly answer: string;
-  readonly by: "answer" | "file";
+  readonly by: Answering | "file";
   /** Epoch milliseconds. */
   readonly at: number;
 };
@@ -55,12 +58,18 @@ function letterText(file: string): string | { readonly why: string } | null {
 const LONGEST = 1024 * 1024;
 
 /** false: it was answered before. */
-export function postAnswer(stateDir: string, run: string, id: string, answer: string): boolean {
+export function postAnswer(
+  stateDir: string,
+  run: string,
+  id: string,
+  answer: string,
+  by: Answering = "answer",
+): boolean {
   const file = fileOf(stateDir, run, id);
   const draft = `${file}.${process.pid}`;
   mkdirSync(insideState(stateDir, "answers", plain(run)), { recursive: true, mode: 0o700 });
   rmSync(draft, { force: true });
-  writeFileSync(draft, `${JSON.stringify({ answer, by: "answer" })}\n`, { mode: 0o600, flag: "wx" });
+  writeFileSync(draft, `${JSON.stringify({ answer, by })}\n`, { mode: 0o600, flag: "wx" });
   try {
     // Whole or not at all, and never over what somebody else has said.
     linkSync(draft, file);
@@ -100,7 +109,8 @@ function readLetter(text: string, question: Question): Pick<Letter, "answer" | "
   const answer = own(value, "answer");
   if (typeof answer !== "string" || answer.trim() === "") return '"answer" must be a text';
   if (!fits(question, answer)) return `"answer" must be one of ${question.choices.join(", ")}`;
-  return { answer, by: own(value, "by") === "answer" ? "answer" : "file" };
+  const by = own(value, "by");
+  return { answer, by: by === "answer" || by === "studio" ? by : "file" };
 }
 
 export function fits(

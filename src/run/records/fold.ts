@@ -17,6 +17,8 @@ export type Folded = {
   readonly last: Entry | null;
 };
 
+export type PartlyFolded = Folded & { readonly damage: Damage | null };
+
 type Hear = (moment: Moment) => void;
 
 export async function foldRun(journal: Journal, row: RunRow, hear?: Hear): Promise<Folded> {
@@ -26,11 +28,7 @@ export async function foldRun(journal: Journal, row: RunRow, hear?: Hear): Promi
 }
 
 /** The same as far as it can be read, for looking at it. Throws where nothing can. */
-export async function foldPartly(
-  journal: Journal,
-  row: RunRow,
-  hear?: Hear,
-): Promise<Folded & { readonly damage: Damage | null }> {
+export async function foldPartly(journal: Journal, row: RunRow, hear?: Hear): Promise<PartlyFolded> {
   const { met, ...folded } = await foldUntil(journal, row, hear);
   if (met !== null && met.seq <= 1) throw met;
   return { ...folded, damage: damageOf(row, met) };
@@ -59,19 +57,6 @@ export async function* foldEvery(
   }
 }
 
-/** Most runs share a flow: it is read once, and what was compiled for it is kept with it. */
-function withKnownFlows(journal: Journal): Journal {
-  const known = new Map<string, ReturnType<Journal["flow"]>>();
-  return {
-    ...journal,
-    flow: (digest) => {
-      const flow = known.get(digest) ?? journal.flow(digest);
-      known.set(digest, flow);
-      return flow;
-    },
-  };
-}
-
 /** Ends at the first entry that is damaged: `met`. */
 async function foldUntil(journal: Journal, row: RunRow, hear?: Hear) {
   let { digest } = row;
@@ -95,4 +80,17 @@ async function foldUntil(journal: Journal, row: RunRow, hear?: Hear) {
     entry: null,
   };
   return { state, flow, digest, last, met };
+}
+
+/** Most runs share a flow: it is read once, and what was compiled for it is kept with it. */
+export function withKnownFlows(journal: Journal): Journal {
+  const known = new Map<string, ReturnType<Journal["flow"]>>();
+  return {
+    ...journal,
+    flow: (digest) => {
+      const flow = known.get(digest) ?? journal.flow(digest);
+      known.set(digest, flow);
+      return flow;
+    },
+  };
 }

@@ -9,6 +9,7 @@ import { adoptions } from "../../flow/adopted.ts";
 import type { JsonObject } from "../../flow/json.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
 import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../../tell/result.ts";
+import type { RunStanding } from "./standing.ts";
 import { EntryDamaged } from "../../journal/errors.ts";
 
 export type RunSummary = {
@@ -162,7 +163,11 @@ export async function show(
 ): Promise<Shown> {
   const row = await findRun(journal, ref);
   const { standingOf } = await import("./standing.ts");
-  const { result, damage, isRunning } = await standingOf(journal, row, now, hear);
+  return shownOf(await standingOf(journal, row, now, hear));
+}
+
+/** The document of a run that stands so. */
+export function shownOf({ result, damage, isRunning }: Omit<RunStanding, "state">): Shown {
   const damaged = {
     outcome: "damaged",
     success: false,

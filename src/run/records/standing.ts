@@ -1,12 +1,12 @@
 /** How a recorded run stands: its result document, worked out from its journal alone. */
 import { uptime } from "node:os";
 import type { Journal, RunRow } from "../../engine/ports.ts";
-import { addEntry, createReport } from "../../story/report.ts";
+import { addEntry, createReport, type Report } from "../../story/report.ts";
 import type { State } from "../../engine/decide/state.ts";
-import { addToTally, addUntil, createTally, tallied } from "../../story/tally.ts";
+import { addToTally, createTally, tallied, talliedUntil } from "../../story/tally.ts";
 import type { Entry } from "../../flow/event.ts";
 import type { Moment } from "../../story/story.ts";
-import { foldPartly } from "./fold.ts";
+import { foldPartly, type PartlyFolded } from "./fold.ts";
 import { toResult, type Result } from "../../tell/result.ts";
 import type { Damage } from "./runs.ts";
 
@@ -26,22 +26,42 @@ export async function standingOf(
   now: number,
   hear?: (entry: Entry) => void,
 ): Promise<RunStanding> {
+  const { add, standing } = createStanding();
+  const folded = await foldPartly(journal, row, (moment) => {
+    add(moment);
+    hear?.(moment.entry);
+  });
+  return standing(row, folded, now);
+}
+
+/** The same for a run that is read by others, and may go on. */
+export function createStanding(): {
+  readonly add: (moment: Moment) => void;
+  readonly standing: (row: RunRow, folded: PartlyFolded, now: number) => RunStanding;
+  readonly report: Report;
+} {
   const report = createReport();
   const tally = createTally();
-  const hearAll = ({ entry, after }: Moment) => {
-    addEntry(report, entry);
-    addToTally(tally, entry, after);
-    hear?.(entry);
+  return {
+    report,
+    add({ entry, after }) {
+      addEntry(report, entry);
+      addToTally(tally, entry, after);
+    },
+    standing(row, { state, flow, digest, last, damage }, now) {
+      const isRunning = damage === null && row.owned && last?.event.type !== "run.ended";
+      // The clock may have been set since: no process has driven the run for longer than this machine is up.
+      const lastAt = report.lastAt ?? now;
+      const until = Math.min(Math.max(now, lastAt), lastAt + Math.ceil(uptime() * 1000));
+      const told = {
+        run: row.id,
+        flow,
+        digest,
+        state,
+        report: isRunning ? { ...report, drivenMs: report.drivenMs + until - lastAt } : report,
+        steps: isRunning ? talliedUntil(tally, until) : tallied(tally),
+      };
+      return { result: toResult({ ...told, problems: [], warnings: [] }), state, damage, isRunning };
+    },
   };
-  const { state, flow, digest, last, damage } = await foldPartly(journal, row, hearAll);
-  const isRunning = damage === null && row.owned && last?.event.type !== "run.ended";
-  if (isRunning) {
-    // The clock may have been set since: no process has driven the run for longer than this machine is up.
-    const lastAt = report.lastAt ?? now;
-    const until = Math.min(Math.max(now, lastAt), lastAt + Math.ceil(uptime() * 1000));
-    addUntil(tally, until);
-    report.drivenMs += until - lastAt;
-  }
-  const about = { run: row.id, flow, digest, state, report, steps: tallied(tally) };
-  return { result: toResult({ ...about, problems: [], warnings: [] }), state, damage, isRunning };
 }

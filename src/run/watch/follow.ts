@@ -1,6 +1,7 @@
 /** A recorded run step by step, slice by slice; and, while another process drives it, as it goes on. */
 import type { State } from "../../engine/decide/state.ts";
 import type { Clock, Journal, RunRow } from "../../engine/ports.ts";
+import type { Prepared } from "../../engine/schema/prepared.ts";
 import { openStory, type Moment } from "../../story/story.ts";
 import { findRun, flowOf, listRuns, slicesOf, type RunSummary } from "../records/runs.ts";
 
@@ -21,24 +22,16 @@ export async function* momentsOf(
   { id, digest }: Pick<RunRow, "id" | "digest">,
   following: Following | null = null,
 ): AsyncGenerator<readonly Moment[]> {
-  const next = openStory();
-  let flow = await flowOf(journal, id, digest);
-  let seq = 0;
+  const moments = createMoments({ id, digest });
   let seen = -1;
   let looks = 0;
   for (;;) {
     const version = following === null ? 0 : await journal.version();
     let newest: Moment | undefined;
     if (version !== seen)
-      for await (const slice of slicesOf(journal, id, seq)) {
-        const moments: Moment[] = [];
-        for (const entry of slice) {
-          if (entry.event.type === "run.adopted") flow = await flowOf(journal, id, entry.event.flow);
-          moments.push(next(entry, flow));
-          ({ seq } = entry);
-        }
-        newest = moments.at(-1);
-        yield moments;
+      for await (const slice of moments.more(journal)) {
+        newest = slice.at(-1);
+        yield slice;
       }
     seen = version;
     if (following === null || newest?.entry.event.type === "run.ended") return;
@@ -46,10 +39,40 @@ export async function* momentsOf(
     if (signal.aborted) return;
     if (newest !== undefined) continue;
     const isAsked = looks % LOOKS === 0;
-    if (isAsked && !(await isDriven(journal, id)) && (await journal.read(id, seq, 1)).length === 0) return;
+    if (isAsked && !(await isDriven(journal, id)) && (await journal.read(id, moments.seq(), 1)).length === 0)
+      return;
     looks += 1;
     await clock.sleep(LAG_MS, signal);
   }
+}
+
+/** A run that is read as far as it goes, and later on from there. */
+export type Moments = {
+  /** What is new, in slices. Throws the EntryDamaged that it meets after what comes before it. */
+  readonly more: (journal: Journal) => AsyncGenerator<readonly Moment[]>;
+  /** The newest entry that was read; 0: none was. */
+  readonly seq: () => number;
+};
+
+export function createMoments({ id, digest }: Pick<RunRow, "id" | "digest">): Moments {
+  const next = openStory();
+  let flow: Prepared | null = null;
+  let seq = 0;
+  return {
+    seq: () => seq,
+    async *more(journal) {
+      flow ??= await flowOf(journal, id, digest);
+      for await (const slice of slicesOf(journal, id, seq)) {
+        const moments: Moment[] = [];
+        for (const entry of slice) {
+          if (entry.event.type === "run.adopted") flow = await flowOf(journal, id, entry.event.flow);
+          moments.push(next(entry, flow));
+          ({ seq } = entry);
+        }
+        yield moments;
+      }
+    },
+  };
 }
 
 export type Followed = Moment & { readonly state: State };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { costLine } from "../../../src/cli/commands/budget.ts";
+import { costLine } from "../../../src/tell/budget.ts";
 import { agentText } from "../../../src/cli/commands/explain.ts";
 import { stepText } from "../../../src/cli/text/explain-step.ts";
 import { renderText } from "../../../src/cli/graph/graph-text.ts";

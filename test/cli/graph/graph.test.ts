@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { renderDot } from "../../../src/cli/graph/graph-dot.ts";
-import { layOutGraph, type LayoutEdge, type LayoutNode } from "../../../src/cli/graph/graph-layout.ts";
+import { layOutGraph, type LayoutEdge, type LayoutNode } from "../../../src/tell/graph-layout.ts";
 import { renderMermaid } from "../../../src/cli/graph/graph-mermaid.ts";
 import { renderSvg } from "../../../src/cli/graph/graph-svg.ts";
 import { renderText } from "../../../src/cli/graph/graph-text.ts";

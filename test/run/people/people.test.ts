@@ -22,7 +22,7 @@ import {
   type Result,
   type ScriptReply,
 } from "../../../src/run/index.ts";
-import { answerWith, questionsOf } from "../../../src/run/people/answer.ts";
+import { answerQuestion, answerWith, questionsOf } from "../../../src/run/people/answer.ts";
 import { fileOf } from "../../../src/run/people/mailbox.ts";
 import { fakeClock } from "../../../src/testing/scenario.ts";
 import { agentFiles, projectWith } from "../project.ts";
@@ -240,6 +240,21 @@ test("a run that waits has its question in the result, and goes on with a file",
   const box = dirname(letter(ran, question.id));
   assert.deepEqual(readdirSync(box), []);
 });
+
+for (const by of ["answer", "studio"] as const) {
+  test(`the journal says that the answer came by ${by}`, async () => {
+    const ran = await start({
+      files: asking(),
+      model: [calls(write("out.txt"))],
+      options: { onPermission: "halt" },
+    });
+    const stateDir = join(ran.folder, ".lockstep");
+    const asked = await questionsOf(ran.journal, ran.result.run!);
+    await answerQuestion(stateDir, asked, asked.questions[0]!, "allow", 0, { LOCKSTEP_TRUST: "all" }, by);
+    const whole = await ran.again([next, closing]);
+    assert.deepEqual([whole.told, isThere(ran, "out.txt")], [[`allow by ${by}`], true]);
+  });
+}
 
 test("a question that was open for too long is settled as if nobody had been there", async () => {
   const ran = await start({

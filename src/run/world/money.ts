@@ -1,10 +1,10 @@
 /** The upper bound of what the models of a flow can cost, as far as that can be known. */
 import { budgetOf } from "../../tell/budget.ts";
 import type { Flow } from "../../flow/flow.ts";
-import { readConfig } from "../../run/world/config.ts";
-import { RunnerError } from "../../run/errors.ts";
-import { PRICES_OF } from "../../run/world/model-survey.ts";
-import { modelNames, outputOf } from "../../run/world/models.ts";
+import { readConfig } from "./config.ts";
+import { RunnerError } from "../errors.ts";
+import { PRICES_OF } from "./model-survey.ts";
+import { modelNames, outputOf } from "./models.ts";
 
 /**
  * What models can write: every response as long as the longest, at the highest price. null where a name, a price, a

@@ -2,7 +2,7 @@
 import { statSync, watch, type FSWatcher } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FileTree } from "../flow/files.ts";
+import type { FileTree } from "../../flow/files.ts";
 
 /** The same files; `read` collects what was looked at. */
 export function watchedFiles({ read: readFile, list }: FileTree): {

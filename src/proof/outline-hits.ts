@@ -1,21 +1,22 @@
 /** A drawing with hits: how often tests or runs have shown each step and each way between steps. */
-import { called } from "../../proof/elements.ts";
-import type { Coverage } from "../../proof/coverage.ts";
-import type { Edge, Outline } from "../../tell/outline.ts";
+import { called } from "./elements.ts";
+import type { Coverage } from "./coverage.ts";
+import type { Edge, Outline } from "../tell/outline.ts";
 
 /** Steps and ways that coverage does not measure, since no run can come there, get no hits. */
-export function withHits(outline: Outline, { elements }: Coverage): Outline {
+export function withHits(outline: Outline, { elements }: Pick<Coverage, "elements">): Outline {
   const hits = new Map(elements.map((one) => [one.id, one.hits]));
   const withThem = <T extends object>(one: T, found: number | undefined): T =>
     found === undefined ? one : Object.assign({ hits: found }, one);
   return {
     ...outline,
     nodes: outline.nodes.map((node) => withThem(node, hits.get(called.step(node.id)))),
-    edges: outline.edges.map((edge) => withThem(edge, hitsOf(edge, hits))),
+    edges: outline.edges.map((edge) => withThem(edge, hitsOfEdge(edge, hits))),
   };
 }
 
-function hitsOf(edge: Edge, hits: ReadonlyMap<string, number>): number | undefined {
+/** undefined: nothing has shown it. */
+export function hitsOfEdge(edge: Edge, hits: ReadonlyMap<string, number>): number | undefined {
   const { from, label, kind, to } = edge;
   if (to.kind === "any") {
     const found = to.among.flatMap((step) => hits.get(called.edge(from, label, step)) ?? []);

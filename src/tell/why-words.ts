@@ -1,8 +1,9 @@
 /** What a chain says of moves, choices, stop rules and commands, each in one line. */
-import type { StepCommand } from "../../flow/command.ts";
-import type { SchemaSource, StopRule } from "../../flow/flow.ts";
-import type { Why } from "../../tell/why.ts";
-import { count, duration, shownInLine } from "./text.ts";
+import type { Say, StepCommand } from "../flow/command.ts";
+import type { SchemaSource, StopRule } from "../flow/flow.ts";
+import type { Why } from "./why.ts";
+import { count, duration } from "../flow/text/figures.ts";
+import { shownInLine } from "../flow/text/harmless.ts";
 
 type Followed = NonNullable<Why["moments"][number]["followed"]>;
 
@@ -101,5 +102,48 @@ export function commandText(command: StepCommand): string {
       return "a person is asked";
     case "wait":
       return `waiting for ${duration(command.ms)}`;
+  }
+}
+
+/** Why something other than the ordinary prompt was said; null: it was that prompt, or results of tools. */
+export function becauseText(say: Say): string | null {
+  switch (say.kind) {
+    case "failed-check": {
+      const where = say.guard === null ? "the stop rule" : shownInLine(say.guard, 80);
+      return `check ${shownInLine(say.result.name, 80)} of ${where} failed`;
+    }
+    case "repair":
+      return "the answer before could not be used";
+    case "steer":
+      return `${shownInLine(say.tool, 60)} was not called`;
+    case "retry":
+      return "the step has to be repeated";
+    case "budget":
+      return "a limit is near";
+    case "results":
+    case "prompt":
+      return null;
+  }
+}
+
+/** How an answer came to its label. `said`: what stands in the field that decides, on one line; null: nothing. */
+export function namingText(
+  by: NonNullable<Why["moments"][number]["read"]>["by"],
+  field: string,
+  said: string | null,
+): string {
+  const found = said === null ? "holds nothing" : `says ${said}`;
+  switch (by) {
+    case "word":
+      return `as ${field} says`;
+    case "alias":
+      return `${field} ${found}, another word for it`;
+    case "fallback":
+      return `the fallback, since ${field} ${found}, which is not allowed`;
+    case "miss":
+      return "the label for an unusable answer";
+    case "const":
+    case null:
+      return "the only possible label";
   }
 }

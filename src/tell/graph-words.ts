@@ -1,6 +1,7 @@
 /** What every drawing of a flow says in the same words. */
-import type { Edge, OutlineNode, Target } from "../../tell/outline.ts";
-import { count, shownInLine } from "../text/text.ts";
+import type { Edge, OutlineNode, Target } from "./outline.ts";
+import { count } from "../flow/text/figures.ts";
+import { shownInLine } from "../flow/text/harmless.ts";
 
 export const KIND_WORDS: { readonly [kind in OutlineNode["kind"]]: string } = {
   work: "work",

@@ -1,0 +1,80 @@
+/** The journal as the studio reads it: opened once there is one, again where it was replaced, and never for long at a time. */
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Journal } from "../engine/ports.ts";
+import type { Flow } from "../flow/flow.ts";
+import { openExistingJournal } from "../run/records/journal.ts";
+
+export type Door = {
+  /** null: nothing is recorded. JOURNAL_UNAVAILABLE: what is there cannot be read. */
+  readonly journal: () => Promise<Journal | null>;
+  readonly close: () => Promise<void>;
+};
+
+type Opened = { readonly id: string; readonly journal: Promise<Journal | null> };
+
+export function openDoor(stateDir: string, env: NodeJS.ProcessEnv): Door {
+  const file = join(stateDir, "runs.db");
+  let opened: Opened | null = null;
+  let isClosed = false;
+
+  const shut = async () => {
+    const before = opened;
+    opened = null;
+    // What could not be opened need not be closed.
+    await before?.journal.then((journal) => journal?.close()).catch(() => undefined);
+  };
+
+  return {
+    async journal() {
+      const id = idOf(file);
+      if (opened !== null && opened.id !== id) await shut();
+      if (id === null || isClosed) return null;
+      if (opened === null) {
+        const journal = openExistingJournal(stateDir, { now: Date.now }, { env }).then(considerate);
+        const attempt = { id, journal };
+        opened = attempt;
+        // What failed is tried again by the next request.
+        journal.catch(() => {
+          if (opened === attempt) opened = null;
+        });
+      }
+      return await opened.journal;
+    },
+    async close() {
+      isClosed = true;
+      await shut();
+    },
+  };
+}
+
+/** Another file under the same name is another journal. */
+function idOf(file: string): string | null {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
+}
+
+const MOST_FLOWS = 64;
+
+/** After every slice that is read other requests get their turn; flows, which never change under their digest, are kept. */
+function considerate(journal: Journal | null): Journal | null {
+  if (journal === null) return null;
+  const flows = new Map<string, Flow>();
+  return {
+    ...journal,
+    async read(...asked) {
+      const entries = await journal.read(...asked);
+      await nextTurn();
+      return entries;
+    },
+    async flow(digest) {
+      const known = flows.get(digest) ?? (await journal.flow(digest));
+      if (known === null) return null;
+      flows.delete(digest);
+      flows.set(digest, known);
+      if (flows.size > MOST_FLOWS) flows.delete(flows.keys().next().value!);
+      return known;
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/** Routes that look at many runs: two runs compared, all runs under the files as they are now, figures. */
+import type { Journal } from "../engine/ports.ts";
+import { decisionIn } from "../flow/event.ts";
+import { addUp } from "../proof/added-figures.ts";
+import { hitsOfEdge } from "../proof/outline-hits.ts";
+import { foldRun } from "../run/records/fold.ts";
+import { compareRuns } from "../run/records/reports.ts";
+import { findRun, flowOf } from "../run/records/runs.ts";
+import { whatIf } from "../run/records/whatif.ts";
+import { flowChanges } from "../story/changes.ts";
+import { outlineOf, type Outline } from "../tell/outline.ts";
+import { hitsTogether, flowIn } from "./agents.ts";
+import {
+  reply,
+  queryNumber,
+  journalFor,
+  type StudioAnswer,
+  type StudioRequest,
+  type Studio,
+} from "./route.ts";
+import type { CompareDocument, FiguresDocument, VisitSeen, WhatIfDocument } from "./wire.ts";
+
+export async function lookAtComparison({ params }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
+  const { a = "", b = "" } = params;
+  const journal = await journalFor(studio, a);
+  const compared = await compareRuns(journal, a, b);
+  const [one, other] = [await wayOf(journal, a), await wayOf(journal, b)];
+  return reply({
+    ...compared,
+    outlines: [one.outline, other.outline],
+    ways: [one.way, other.way],
+  } satisfies CompareDocument);
+}
+
+/** The decisions of a run in order, and its flow as it held in the end. */
+async function wayOf(
+  journal: Journal,
+  ref: string,
+): Promise<{ readonly outline: Outline; readonly way: readonly VisitSeen[] }> {
+  const way: VisitSeen[] = [];
+  const { flow } = await foldRun(journal, await findRun(journal, ref), ({ entry }) => {
+    const led = decisionIn(entry);
+    if (led !== undefined) way.push({ step: led.step, visit: led.visit, seq: entry.seq });
+  });
+  return { outline: outlineOf(flow), way };
+}
+
+export async function lookAtWhatIf({ params, signal }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
+  const { name = "" } = params;
+  const loaded = await studio.desk.agents.load(name);
+  const flow = flowIn(loaded);
+  const journal = await journalFor(studio, name);
+  // Nobody waits for an answer that the client no longer takes.
+  const found = await whatIf(journal, loaded, [], () => signal.throwIfAborted());
+  const [newest] = await journal.list({ agent: name, limit: 1 });
+  const changes =
+    newest === undefined ? [] : flowChanges(await flowOf(journal, newest.id, newest.digest), flow);
+  return reply({ ...found, changes, outline: outlineOf(flow) } satisfies WhatIfDocument);
+}
+
+export async function lookAtFigures({ query, signal }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
+  const { agent, flow: digest } = query;
+  const since = queryNumber(query, "since", 0);
+  const journal = await studio.journal();
+  const flow = agent === undefined ? null : (await studio.desk.agents.load(agent)).flow;
+  const figures = await studio.desk.figures();
+  const which = {
+    since,
+    signal,
+    ...(agent !== undefined && { agent }),
+    ...(digest !== undefined && { flow: digest }),
+  };
+  const { runs, damaged } = journal === null ? { runs: [], damaged: [] } : await figures(journal, which);
+  const hits = hitsTogether(runs.map((run) => run.figures.hits));
+  const ways = flow === null ? null : outlineOf(flow).edges.filter(({ isTacit }) => !isTacit);
+  return reply({
+    v: 1,
+    damaged,
+    ...addUp(runs, Object.keys(flow?.checks ?? {})),
+    ways:
+      ways?.map((edge) => {
+        const { from, label, kind, to } = edge;
+        return { from, label, kind, to, taken: hitsOfEdge(edge, hits) ?? 0 };
+      }) ?? null,
+  } satisfies FiguresDocument);
+}

@@ -1,0 +1,296 @@
+/** One look at the journal for everybody who listens: which runs changed, which are gone, and how many questions are open. */
+import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
+import { everyRow, summarise, type RunSummary } from "../run/records/runs.ts";
+import type { FoldShelf } from "./shelf.ts";
+import type { LineFacts, RunLine, StreamMessage } from "./wire.ts";
+
+export type StudioNews = {
+  /** Looks as long as anybody listens. Gives what ends it. */
+  readonly listen: (listener: NewsListener) => () => void;
+  /** Rows of the list, with what is known of each; what is not known yet is worked out and comes with the stream. */
+  readonly lines: (journal: Journal, rows: readonly RunRow[]) => Promise<readonly RunLine[]>;
+  /** Open questions by run, of all runs. */
+  readonly asking: (journal: Journal) => Promise<ReadonlyMap<string, number>>;
+  /** The cursor from which on everybody who listens hears of everything. */
+  readonly ready: () => Promise<string>;
+  /** Tells everybody. */
+  readonly say: (message: StreamMessage) => void;
+  /** What has to be done before the process may end. */
+  readonly close: () => void;
+};
+
+export type NewsListener = {
+  /** The same words for all. */
+  readonly hear: (message: StreamMessage, cursor: string) => void;
+  /** After every look: the runs that have new entries. */
+  readonly looked: (changed: ReadonlySet<string>, journal: Journal, cursor: string) => void;
+};
+
+/** How long a change stays unseen at most. */
+export const LOOK_MS = 40;
+/** So many looks apart: messages about rows, and asking whether processes still drive their runs. */
+const ROWS_EVERY = 6;
+const OWNERS_EVERY = 12;
+/** Rows in one message. */
+const MOST_ROWS = 100;
+/** Entries that are read at once. */
+const MOST_NEWS = 500;
+const MOST_FACTS = 5000;
+/** The first rows of a list wait so long for what is not known yet. */
+const PATIENCE_MS = 60;
+
+type Known = { readonly events: number; readonly createdAt: number; readonly facts: LineFacts | null };
+
+export function createNews(
+  open: () => Promise<Journal | null>,
+  shelf: FoldShelf,
+  now: () => number = Date.now,
+): StudioNews {
+  const listeners = new Set<NewsListener>();
+  const facts = new Map<string, Known>();
+  /** Runs whose rows have to be told of. */
+  const dirty = new Set<string>();
+  /** Runs that a process drove when they were last looked at. */
+  const living = new Set<string>();
+  /** Runs that clients know of. */
+  const told = new Set<string>();
+  let opened: { readonly journal: Journal; cursor: string; version: number; total: number } | null = null;
+  let asks: Promise<Map<string, number>> | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> | null = null;
+  /** No listener has heard anything yet, so nothing can be missing. */
+  let isFirst = true;
+  let looks = 0;
+  let isClosed = false;
+
+  const say = (message: StreamMessage) => {
+    for (const { hear } of listeners) hear(message, toWire(opened?.cursor ?? ""));
+  };
+
+  const factsOf = async (journal: Journal, row: RunRow): Promise<LineFacts | null> => {
+    const found = knownOf(row);
+    if (found !== undefined) return found.facts;
+    const read = await shelf.look("line", journal, row).then(
+      ({ fold }) => fold.facts(),
+      (error: unknown) => {
+        // A run that is damaged must not hide the others.
+        if (error instanceof RunnerError) return null;
+        throw error;
+      },
+    );
+    facts.delete(row.id);
+    facts.set(row.id, { events: row.events, createdAt: row.createdAt, facts: read });
+    if (facts.size > MOST_FACTS) facts.delete(facts.keys().next().value!);
+    return read;
+  };
+
+  const knownOf = ({ id, events, createdAt }: RunRow): Known | undefined => {
+    const found = facts.get(id);
+    return found?.events === events && found.createdAt === createdAt ? found : undefined;
+  };
+
+  const lineOf = async (journal: Journal, row: RunRow): Promise<RunLine> => {
+    const line = { ...summarise(row), facts: await factsOf(journal, row) };
+    const map = asks === null ? null : await asks;
+    if (map !== null) count(map, line);
+    return line;
+  };
+
+  const begin = async (journal: Journal) => {
+    const { cursor } = await journal.since();
+    opened = { journal, cursor, version: await journal.version(), total: await journal.count() };
+    living.clear();
+    for (const { id } of await journal.list({ owned: true })) living.add(id);
+  };
+
+  const look = async () => {
+    const journal = await open().catch((error: unknown) => {
+      if (error instanceof RunnerError) return null;
+      throw error;
+    });
+    const wasFirst = isFirst;
+    isFirst = false;
+    if (journal === null || journal !== opened?.journal) {
+      const isChanged = !wasFirst && (opened !== null || journal !== null);
+      opened = null;
+      asks = null;
+      if (journal !== null) await begin(journal);
+      if (isChanged) say({ type: "reset" });
+      return;
+    }
+    looks += 1;
+    const changed = await newsOf(opened);
+    if (looks % OWNERS_EVERY === 0) await lookAtOwners(journal);
+    if (looks % ROWS_EVERY === 0) await tellRows(opened);
+    const cursor = toWire(opened.cursor);
+    for (const { looked } of listeners) looked(changed, journal, cursor);
+  };
+
+  const newsOf = async (at: NonNullable<typeof opened>): Promise<ReadonlySet<string>> => {
+    const changed = new Set<string>();
+    const version = await at.journal.version();
+    if (version === at.version) return changed;
+    at.version = version;
+    let begun = 0;
+    for (;;) {
+      const { cursor, entries, lost } = await at.journal.since(at.cursor, MOST_NEWS);
+      at.cursor = cursor;
+      if (lost) {
+        asks = null;
+        say({ type: "reset" });
+        break;
+      }
+      for (const { run, seq } of entries) {
+        changed.add(run);
+        dirty.add(run);
+        living.add(run);
+        if (seq === 1) begun += 1;
+      }
+      if (entries.length < MOST_NEWS) break;
+    }
+    const total = await at.journal.count();
+    if (total < at.total + begun) await tellGone(at.journal);
+    at.total = total;
+    return changed;
+  };
+
+  /** A process that died has written nothing. */
+  const lookAtOwners = async (journal: Journal) => {
+    const rows = new Map((await journal.rows([...living])).map((row) => [row.id, row]));
+    for (const id of living) {
+      const row = rows.get(id);
+      if (row?.owned === true) continue;
+      living.delete(id);
+      if (row !== undefined) dirty.add(id);
+    }
+  };
+
+  const tellRows = async ({ journal, total }: NonNullable<typeof opened>) => {
+    const ids = [...dirty].slice(0, MOST_ROWS);
+    if (ids.length === 0) return;
+    for (const id of ids) dirty.delete(id);
+    const before = asks === null ? null : sum(await asks);
+    const runs: RunLine[] = [];
+    for (const row of await journal.rows(ids)) runs.push(await lineOf(journal, row));
+    for (const { run } of runs) told.add(run);
+    say({ type: "runs", total, runs });
+    const map = await asking(journal);
+    if (before !== sum(map)) say({ type: "questions", open: sum(map), runs: [...map.keys()] });
+  };
+
+  const tellGone = async (journal: Journal) => {
+    const ids = [...told];
+    const gone: string[] = [];
+    for (let place = 0; place < ids.length; place += MOST_ROWS) {
+      const some = ids.slice(place, place + MOST_ROWS);
+      const there = new Set((await journal.rows(some)).map(({ id }) => id));
+      gone.push(...some.filter((id) => !there.has(id)));
+    }
+    if (gone.length === 0) return;
+    const map = asks === null ? null : await asks;
+    for (const id of gone) {
+      told.delete(id);
+      dirty.delete(id);
+      facts.delete(id);
+      map?.delete(id);
+      shelf.forget(id);
+    }
+    say({ type: "gone", runs: gone });
+  };
+
+  const asking = async (journal: Journal) => {
+    asks ??= findAsking(journal);
+    asks.catch(() => {
+      asks = null;
+    });
+    return await asks;
+  };
+
+  /** Once over all runs; afterwards only what is new is looked at. */
+  const findAsking = async (journal: Journal) => {
+    const map = new Map<string, number>();
+    for await (const row of everyRow(journal)) {
+      const summary = summarise(row);
+      if (mayAsk(summary)) count(map, { ...summary, facts: await factsOf(journal, row) });
+    }
+    return map;
+  };
+
+  // What cannot be read now is looked at again.
+  const lookOnce = () =>
+    (looking ??= look()
+      .catch(() => undefined)
+      .finally(() => {
+        looking = null;
+      }));
+
+  const goOn = async () => {
+    await lookOnce();
+    timer = undefined;
+    if (listeners.size > 0 && !isClosed) timer = setTimeout(() => void goOn(), LOOK_MS);
+  };
+
+  return {
+    say,
+    asking,
+    listen(listener) {
+      if (listeners.size === 0) {
+        opened = null;
+        isFirst = true;
+      }
+      listeners.add(listener);
+      timer ??= setTimeout(() => void goOn(), 0);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size > 0) return;
+        clearTimeout(timer);
+        timer = undefined;
+      };
+    },
+    async ready() {
+      if (opened === null) await lookOnce();
+      return toWire(opened?.cursor ?? "");
+    },
+    async lines(journal, rows) {
+      const until = now() + PATIENCE_MS;
+      const lines: RunLine[] = [];
+      for (const row of rows) {
+        told.add(row.id);
+        if (knownOf(row) !== undefined || now() < until) lines.push(await lineOf(journal, row));
+        else {
+          lines.push({ ...summarise(row), facts: null });
+          dirty.add(row.id);
+        }
+      }
+      return lines;
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** What has ended for good asks nothing; the rest may. */
+function mayAsk({ state }: RunSummary): boolean {
+  return state !== "completed" && state !== "failed";
+}
+
+function count(map: Map<string, number>, { run, facts, state }: RunLine): void {
+  const open = state === "completed" || state === "failed" ? 0 : (facts?.questions ?? 0);
+  if (open === 0) map.delete(run);
+  else map.set(run, open);
+}
+
+function sum(map: ReadonlyMap<string, number>): number {
+  return [...map.values()].reduce((all, one) => all + one, 0);
+}
+
+/** A cursor names a run, and somebody else may have written the name: nothing in it can pose as part of the stream. */
+export function toWire(cursor: string): string {
+  return Buffer.from(cursor).toString("base64url");
+}
+
+export function fromWire(text: string): string {
+  return Buffer.from(text, "base64url").toString();
+}

@@ -1,0 +1,119 @@
+/** Requests to the server of the page: each with the token, and each refusal as a value that a screen can show. */
+import { useEffect, useState } from "preact/hooks";
+
+/** Why a request was refused: `code` and `reason` are the server's. */
+export class RefusedRequest extends Error {
+  override readonly name = "RefusedRequest";
+  readonly status: number;
+  readonly code: string;
+  /** The whole document of the refusal: some routes add members, such as a sentence for each field. */
+  readonly document: unknown;
+  constructor(status: number, code: string, reason: string, document: unknown = null) {
+    super(reason);
+    this.status = status;
+    this.code = code;
+    this.document = document;
+  }
+}
+
+const KEY = "lockstep-token";
+
+/** The token comes once in the fragment of the address; it is kept, and taken out of the address. */
+export function takeToken(): boolean {
+  const found = /^#(?:token=)?([A-Za-z0-9_-]{20,})$/.exec(location.hash);
+  if (found === null) return false;
+  localStorage.setItem(KEY, found[1]!);
+  history.replaceState(null, "", location.pathname + location.search);
+  return true;
+}
+
+export function hasToken(): boolean {
+  return localStorage.getItem(KEY) !== null;
+}
+
+export function authorized(): { readonly authorization: string } {
+  return { authorization: `Bearer ${localStorage.getItem(KEY) ?? ""}` };
+}
+
+/** @param path below `/api/`, its parts written by `encodeURIComponent` */
+export async function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return request<T>(path, signal === undefined ? {} : { signal });
+}
+
+/** What changes something. */
+export async function act<T>(path: string, body: unknown): Promise<T> {
+  return request<T>(path, { method: "POST", body: JSON.stringify(body) });
+}
+
+async function request<T>(path: string, options: RequestInit): Promise<T> {
+  const isPost = options.body !== undefined;
+  const headers = { ...authorized(), ...(isPost && { "content-type": "application/json" }) };
+  const answer = await fetch(`/api/${path}`, { ...options, headers, cache: "no-store" }).catch(
+    (error: unknown) => {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new RefusedRequest(
+        0,
+        "STUDIO_GONE",
+        "The studio does not answer. Start it again: lockstep studio",
+      );
+    },
+  );
+  const document: unknown = await answer.json().catch(() => null);
+  if (answer.ok) return document as T;
+  const { code, reason } = (document ?? {}) as { readonly code?: unknown; readonly reason?: unknown };
+  throw new RefusedRequest(
+    answer.status,
+    typeof code === "string" ? code : `HTTP_${answer.status}`,
+    typeof reason === "string" ? reason : "The studio refused the request.",
+    document,
+  );
+}
+
+/** What was asked for: `value` stays while it is asked for again. */
+export type Fetched<T> = {
+  readonly value: T | null;
+  readonly error: RefusedRequest | null;
+  readonly isLoading: boolean;
+  readonly again: () => void;
+};
+
+/** Asks when the part appears, when `path` changes and when `version` changes. null: nothing is asked. */
+export function useAsk<T>(path: string | null, version: unknown = 0): Fetched<T> {
+  const [round, setRound] = useState(0);
+  const [state, setState] = useState<{
+    readonly path: string | null;
+    readonly value: T | null;
+    readonly error: RefusedRequest | null;
+    readonly isLoading: boolean;
+  }>({ path, value: null, error: null, isLoading: path !== null });
+  useEffect(() => {
+    if (path === null) return;
+    const stop = new AbortController();
+    setState((now) => ({ path, value: now.path === path ? now.value : null, error: null, isLoading: true }));
+    ask<T>(path, stop.signal).then(
+      (value) => setState({ path, value, error: null, isLoading: false }),
+      (error: unknown) => {
+        if (stop.signal.aborted) return;
+        setState((now) => ({
+          path,
+          value: now.path === path ? now.value : null,
+          error: refusedOf(error),
+          isLoading: false,
+        }));
+      },
+    );
+    return () => stop.abort();
+  }, [path, version, round]);
+  const isStale = state.path !== path;
+  return {
+    value: isStale ? null : state.value,
+    error: isStale ? null : state.error,
+    isLoading: isStale ? path !== null : state.isLoading,
+    again: () => setRound((now) => now + 1),
+  };
+}
+
+export function refusedOf(error: unknown): RefusedRequest {
+  if (error instanceof RefusedRequest) return error;
+  return new RefusedRequest(0, "PAGE_ERROR", error instanceof Error ? error.message : String(error));
+}

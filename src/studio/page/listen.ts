@@ -1,0 +1,148 @@
+/** The one stream of a tab: opened when the page is seen, let go when it is hidden, taken up again where it was. */
+import { useEffect, useState } from "preact/hooks";
+import type { StreamMessage } from "../wire.ts";
+import { authorized } from "./ask.ts";
+import { createEventReader, retryDelay } from "./events.ts";
+import { hear, UNHEARD, type Live } from "./live.ts";
+import { createStore, useStore } from "./store.ts";
+
+export const live = createStore<Live>(UNHEARD);
+
+export function useLive<P>(pick: (value: Live) => P): P {
+  return useStore(live, pick);
+}
+
+type Hearing = (message: StreamMessage) => void;
+const hearers = new Set<Hearing>();
+
+/** What is looked at besides the list of runs: the server sends more of it. */
+const looking: { run: string | null; agent: string | null } = { run: null, agent: null };
+
+const HIDDEN_FOR = 10_000;
+/** The server says something every 15 seconds. */
+const SILENT_FOR = 40_000;
+
+let stop: AbortController | null = null;
+let failures = 0;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Opens the stream, and keeps it open while somebody can see the page. */
+export function keepListening(): void {
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(close, HIDDEN_FOR);
+    else if (stop === null) open();
+  });
+  open();
+}
+
+/** Looks at a run while the part is shown: its frames come with the stream. */
+export function useFramesOf(run: string | null, hearing: Hearing): void {
+  useEffect(() => {
+    if (run === null) return;
+    hearers.add(hearing);
+    lookAt({ run });
+    return () => {
+      hearers.delete(hearing);
+      if (looking.run === run) lookAt({ run: null });
+    };
+  }, [run]);
+}
+
+/** Watches the files of an agent while the part is shown; gives a number that grows with each change. */
+export function useFilesOf(agent: string | null): number {
+  useEffect(() => {
+    if (agent === null) return;
+    lookAt({ agent });
+    return () => lookAt({ agent: null });
+  }, [agent]);
+  return useLive((now) => (agent === null ? 0 : (now.files.get(agent) ?? 0)));
+}
+
+/** The time, in steps of a second, while something on the screen depends on it. */
+export function useSeconds(isNeeded = true): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    if (!isNeeded) return;
+    const clock = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(clock);
+  }, [isNeeded]);
+  return now;
+}
+
+function lookAt(change: Partial<typeof looking>): void {
+  Object.assign(looking, change);
+  clearTimeout(timer);
+  // Leaving one screen and entering another is one change.
+  timer = setTimeout(() => {
+    close();
+    open();
+  }, 0);
+}
+
+function close(): void {
+  stop?.abort();
+  stop = null;
+}
+
+function open(): void {
+  clearTimeout(timer);
+  if (document.hidden) return;
+  const own = new AbortController();
+  stop = own;
+  read(own).then(
+    () => lost(own, false),
+    (error: unknown) => lost(own, error instanceof Denied),
+  );
+}
+
+class Denied extends Error {}
+
+async function read(own: AbortController): Promise<void> {
+  const given = new URLSearchParams();
+  const { cursor } = live.get();
+  if (cursor !== null) given.set("after", cursor);
+  if (looking.run !== null) given.set("run", looking.run);
+  if (looking.agent !== null) given.set("agent", looking.agent);
+  const answer = await fetch(`/api/stream?${given}`, {
+    headers: authorized(),
+    signal: own.signal,
+    cache: "no-store",
+  });
+  if (answer.status === 401 || answer.status === 403) throw new Denied();
+  if (!answer.ok || answer.body === null) throw new Error(`The stream was refused with ${answer.status}.`);
+  const events = createEventReader();
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let silence = setTimeout(() => own.abort(), SILENT_FOR);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      clearTimeout(silence);
+      silence = setTimeout(() => own.abort(), SILENT_FOR);
+      failures = 0;
+      take(events(value));
+    }
+  } finally {
+    clearTimeout(silence);
+  }
+}
+
+function take(events: readonly { readonly id: string | null; readonly data: string }[]): void {
+  const messages = events.map(({ data }) => JSON.parse(data) as StreamMessage);
+  const cursor = events.findLast(({ id }) => id !== null)?.id ?? null;
+  live.set((now) => {
+    const next = messages.reduce(hear, now);
+    return { ...next, connection: "live", heardAt: Date.now(), cursor: cursor ?? next.cursor };
+  });
+  for (const message of messages) for (const hearing of hearers) hearing(message);
+}
+
+function lost(own: AbortController, isDenied: boolean): void {
+  // Another stream has taken its place, or the page is hidden.
+  if (stop !== own) return;
+  stop = null;
+  failures += 1;
+  live.set((now) => ({ ...now, connection: isDenied ? "refused" : "lost" }));
+  if (!isDenied) timer = setTimeout(open, retryDelay(failures));
+}

@@ -1,0 +1,43 @@
+/** Why a visit went the way it did, on a page of its own. */
+import type { JSX } from "preact";
+import { ScreenFrame } from "../frame.tsx";
+import { useKeys } from "../keys.ts";
+import { useLive } from "../listen.ts";
+import { Inspector } from "../parts/inspector.tsx";
+import { ALL_RUNS, runAt, visitText, type Route } from "../route.ts";
+
+type WhyRoute = Extract<Route, { readonly at: "why" }>;
+
+export function WhyScreen({ route: { run, visit } }: { readonly route: WhyRoute }): JSX.Element {
+  const events = useLive((now) => now.runs.get(run)?.events ?? 0);
+  const parts = () => [...document.querySelectorAll<HTMLDetailsElement>(".chain > .chain-part")];
+  const step = (by: number) => {
+    const all = parts().map((part) => part.querySelector("summary")!);
+    const at = all.findIndex((one) => one === document.activeElement);
+    all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
+  };
+  useKeys("Why", {
+    n: { about: "Next part", run: () => step(1) },
+    p: { about: "Previous part", run: () => step(-1) },
+    e: {
+      about: "Fold or unfold all",
+      run: () => {
+        const all = parts();
+        const isOpen = all.some((part) => part.open);
+        for (const part of all) part.open = !isOpen;
+      },
+    },
+  });
+  return (
+    <ScreenFrame
+      crumbs={[
+        { text: "Runs", to: ALL_RUNS },
+        { text: run, to: runAt(run) },
+        { text: visitText(visit), to: runAt(run, visit) },
+        { text: "Why" },
+      ]}
+    >
+      <Inspector run={run} visit={visit} version={events} isAlone />
+    </ScreenFrame>
+  );
+}

@@ -1,0 +1,240 @@
+/** The studio's HTTP server: judges a request, finds its route, answers it, and compresses what is long. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { promisify } from "node:util";
+import { constants, gzip } from "node:zlib";
+import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { errorText, jsonLine } from "../flow/text/harmless.ts";
+import { RunnerError } from "../run/errors.ts";
+import type { Assets } from "./assets.ts";
+import { judgeRequest, MOST_BODY, type GuardRules } from "./guard.ts";
+import {
+  findRoute,
+  StudioRefusal,
+  statusOf,
+  type StudioAnswer,
+  type StudioRequest,
+  type StudioRoute,
+  type Studio,
+} from "./route.ts";
+import type { Refusal } from "./wire.ts";
+
+export type ServedStudio = {
+  readonly rules: GuardRules;
+  readonly routes: readonly StudioRoute[];
+  readonly assets: Assets;
+  readonly studio: Studio;
+};
+
+/** With these no page can be made from text, no other site can frame or read anything, and nothing is kept. */
+const HEADERS = {
+  "Content-Security-Policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+  "Cache-Control": "no-store",
+} as const;
+
+const HEAD_MS = 10_000;
+const REQUEST_MS = 30_000;
+const MOST_CONNECTIONS = 256;
+/** Shorter answers are not worth it. */
+const COMPRESS_FROM = 1024;
+const compress = promisify(gzip);
+
+/** `rules` is asked at every request: the port is known once the server listens. */
+export function createStudioServer(served: () => ServedStudio): Server {
+  const server = createServer(
+    {
+      headersTimeout: HEAD_MS,
+      requestTimeout: REQUEST_MS,
+      maxHeaderSize: 16 * 1024,
+      requireHostHeader: false,
+    },
+    (request, response) => void answer(served(), request, response),
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  server.on("clientError", (_error, socket) => {
+    if (socket.writable)
+      socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    else socket.destroy();
+  });
+  return server;
+}
+
+async function answer(
+  served: ServedStudio,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+  // A client that goes away is not an error of ours.
+  response.on("error", () => undefined);
+  try {
+    await respond(served, request, response);
+  } catch (error) {
+    if (response.headersSent) response.destroy();
+    else await sendRefusal(served, request, response, error);
+  }
+}
+
+async function respond(
+  served: ServedStudio,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const head = { method: request.method ?? "", target: request.url ?? "", headers: request.rawHeaders };
+  const judged = judgeRequest(head, served.rules);
+  if (judged.kind === "refused") {
+    if (judged.status === 405) response.setHeader("Allow", "GET, HEAD, POST");
+    throw new StudioRefusal(judged.status, judged.code, judged.reason);
+  }
+  if (judged.kind === "page") return await sendPage(served.assets, judged, request, response);
+  const found = findRoute(served.routes, judged.segments);
+  if (found === null) throw new StudioRefusal(404, "NOT_FOUND", "The studio has no such document.");
+  const route = found.routes.find(({ method }) => method === judged.method);
+  if (route === undefined) {
+    response.setHeader("Allow", found.routes.map(({ method }) => method).join(", "));
+    throw new StudioRefusal(405, "METHOD_NOT_ALLOWED", `This path does not take ${judged.method}.`);
+  }
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const asked: StudioRequest = {
+    params: found.params,
+    query: judged.query,
+    body: judged.method === "POST" ? await readBody(request) : {},
+    signal: gone.signal,
+  };
+  await send(served, request, response, await route.answer(asked, served.studio));
+}
+
+async function readBody(request: IncomingMessage): Promise<JsonObject> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > MOST_BODY)
+      throw new StudioRefusal(413, "BODY_TOO_LARGE", "The body of a request may have 1 MB at most.");
+    parts.push(part);
+  }
+  const value = parsed(Buffer.concat(parts));
+  if (!isObject(value))
+    throw new StudioRefusal(400, "BAD_BODY", "The body of the request is not a JSON object.");
+  return value;
+}
+
+function parsed(bytes: Buffer): Json {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as Json;
+  } catch {
+    return null;
+  }
+}
+
+async function sendPage(
+  assets: Assets,
+  { segments, isHead }: { readonly segments: readonly string[]; readonly isHead: boolean },
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  // Everything else is a screen: the page finds out which one.
+  const [first = "", ...rest] = segments;
+  const asset = await assets(rest.length === 0 && first.includes(".") ? first : "index.html");
+  if (asset === null) throw new StudioRefusal(404, "NOT_FOUND", "The studio has no such file.");
+  await sendBody(request, response, 200, asset.type, asset.body, isHead);
+}
+
+async function send(
+  { studio }: ServedStudio,
+  request: IncomingMessage,
+  response: ServerResponse,
+  answered: StudioAnswer,
+): Promise<void> {
+  switch (answered.kind) {
+    case "document":
+      return await sendJson(request, response, answered.status, studio.redact(answered.document));
+    case "file": {
+      response.writeHead(200, { "Content-Type": answered.type });
+      for await (const piece of answered.pieces) {
+        if (response.destroyed) return;
+        if (!response.write(studio.redact(piece))) await drained(response);
+      }
+      response.end();
+      return;
+    }
+    case "stream": {
+      response.writeHead(200, { "Content-Type": "text/event-stream; charset=utf-8" });
+      response.flushHeaders();
+      const leave = answered.open({
+        send: (text) => void response.write(text),
+        held: () => response.writableLength,
+        close: () => response.end(),
+      });
+      response.once("close", leave);
+      if (response.destroyed) leave();
+    }
+  }
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  response.once("drain", resolve);
+  response.once("close", resolve);
+  await promise;
+}
+
+async function sendRefusal(
+  { studio }: ServedStudio,
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: unknown,
+): Promise<void> {
+  const [status, refusal] = refusalOf(error);
+  if (status === 401) response.setHeader("WWW-Authenticate", "Bearer");
+  // What was sent besides is not read any more.
+  if (!request.complete) response.setHeader("Connection", "close");
+  await sendJson(request, response, status, studio.redact(refusal)).catch(() => response.destroy());
+}
+
+/** What went wrong, as every refusal of the studio says it. */
+export function refusalOf(error: unknown): readonly [status: number, refusal: Refusal] {
+  if (error instanceof StudioRefusal) return [error.status, error.refusal];
+  if (error instanceof RunnerError)
+    return [statusOf(error.code), { v: 1, code: error.code, reason: error.message }];
+  return [500, { v: 1, code: "INTERNAL", reason: `The studio could not answer: ${errorText(error)}` }];
+}
+
+async function sendJson(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  document: object,
+): Promise<void> {
+  const body = Buffer.from(jsonLine(document));
+  await sendBody(request, response, status, "application/json; charset=utf-8", body, false);
+}
+
+async function sendBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: Buffer,
+  isHead: boolean,
+): Promise<void> {
+  const accepted = request.headers["accept-encoding"] ?? "";
+  const isShort = body.length < COMPRESS_FROM || !/\bgzip\b/.test(accepted);
+  const sent = isShort ? body : await compress(body, { level: constants.Z_BEST_SPEED });
+  response.writeHead(status, {
+    "Content-Type": type,
+    "Content-Length": sent.length,
+    ...(!isShort && { "Content-Encoding": "gzip" }),
+    Vary: "Accept-Encoding",
+  });
+  response.end(isHead ? undefined : sent);
+}

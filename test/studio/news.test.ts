@@ -1,0 +1,270 @@
+/** What open pages hear of a journal that others write to: rows, frames, questions, removals, and never too much. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Journal, NewRun, RunHandle } from "../../src/engine/ports.ts";
+import type { Entry } from "../../src/flow/event.ts";
+import { createMemoryJournal } from "../../src/run/index.ts";
+import { parseBundle } from "../../src/run/records/bundle.ts";
+import { openSqliteJournal } from "../../src/journal/sqlite/sqlite.ts";
+import { createNews, fromWire, toWire, type NewsListener, type StudioNews } from "../../src/studio/news.ts";
+import type { Studio, Wire } from "../../src/studio/route.ts";
+import { createShelf } from "../../src/studio/shelf.ts";
+import { createStreams, streamText } from "../../src/studio/streams.ts";
+import type { StreamMessage } from "../../src/studio/wire.ts";
+import { JOURNALS } from "../run/golden.ts";
+import { until } from "../until.ts";
+
+/** A recorded run that can be written again, entry by entry, under any name. */
+function recorded(file: string): {
+  readonly entries: readonly Entry[];
+  readonly begin: (journal: Journal, id: string, count: number) => Promise<RunHandle>;
+} {
+  const { run, flows, entries } = parseBundle(readFileSync(join(JOURNALS, file), "utf8"), file);
+  return {
+    entries,
+    begin: async (journal, id, count) => {
+      const made: NewRun = { ...run, id, at: run.createdAt, digest: run.flow, flow: flows[run.flow]! };
+      return await journal.create(made, entries.slice(0, count));
+    },
+  };
+}
+
+const gate = recorded("gate.json");
+const people = recorded("people.json");
+
+type Opened = {
+  readonly journal: Journal;
+  readonly news: StudioNews;
+  readonly heard: StreamMessage[];
+  readonly listen: (listener?: Partial<NewsListener>) => () => void;
+  readonly studio: Studio;
+  readonly [Symbol.asyncDispose]: () => Promise<void>;
+};
+
+/** A journal on disk, opened twice: what is written through one is news to the other. */
+async function open(): Promise<Opened> {
+  const directory = mkdtempSync(join(tmpdir(), "lockstep-news-"));
+  const options = { directory, now: Date.now, pid: process.pid };
+  const journal = await openSqliteJournal({ ...options, ownerId: "writer" });
+  const reader = await openSqliteJournal({ ...options, ownerId: "reader" });
+  const shelf = createShelf();
+  const news = createNews(() => Promise.resolve(reader), shelf);
+  const heard: StreamMessage[] = [];
+  const studio = {
+    began: 7,
+    journal: () => Promise.resolve(reader),
+    shelf,
+    news,
+    redact: <T>(value: T) => value,
+  } as Partial<Studio> as Studio;
+  return {
+    journal,
+    news,
+    heard,
+    studio,
+    listen: (listener = {}) =>
+      news.listen({ hear: (message) => void heard.push(message), looked: () => undefined, ...listener }),
+    [Symbol.asyncDispose]: async () => {
+      news.close();
+      await journal.close();
+      await reader.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function rowsIn(heard: readonly StreamMessage[], run: string) {
+  return heard.flatMap((message) =>
+    message.type === "runs" ? message.runs.filter((line) => line.run === run) : [],
+  );
+}
+
+test("a listener hears of every run that is written to, as it stands, and when it is removed", async () => {
+  await using at = await open();
+  const { journal, heard } = at;
+  const leave = at.listen();
+  await at.news.ready();
+  const handle = await gate.begin(journal, "one", 3);
+  await until(() => rowsIn(heard, "one").length > 0, "the run begins");
+  const [first] = rowsIn(heard, "one");
+  assert.deepEqual([first?.state, first?.events], ["running", 3]);
+  assert.ok((first?.facts?.lanes.length ?? 0) > 0);
+  await handle.append(gate.entries.slice(3));
+  await until(() => rowsIn(heard, "one").at(-1)?.events === gate.entries.length, "it goes on");
+  const last = rowsIn(heard, "one").at(-1)!;
+  assert.equal(last.state, "completed");
+  const state = last.facts!;
+  assert.deepEqual(state.lanes, []);
+  assert.ok(state.visits > 0 && state.turns > 0);
+  await handle.release();
+  await journal.remove("one");
+  await until(() => heard.some(({ type }) => type === "gone" || type === "reset"), "it is removed");
+  leave();
+});
+
+test("a run that nobody drives any more is told of although nothing was written", async () => {
+  await using at = await open();
+  const handle = await gate.begin(at.journal, "left", 3);
+  at.listen();
+  await at.news.ready();
+  await handle.append(gate.entries.slice(3, 4));
+  await until(() => rowsIn(at.heard, "left").at(-1)?.state === "running", "it runs");
+  await handle.release();
+  await until(() => rowsIn(at.heard, "left").at(-1)?.state === "interrupted", "nobody drives it");
+});
+
+test("open questions are counted over all runs, once they are there and until they are answered", async () => {
+  await using at = await open();
+  const asked = people.entries.findIndex(({ event }) => event.type === "step.asked");
+  const told = people.entries.findIndex(({ event }) => event.type === "step.told");
+  assert.ok(asked > 0 && told > asked);
+  const handle = await people.begin(at.journal, "asks", asked);
+  at.listen();
+  await at.news.ready();
+  assert.deepEqual([...(await at.news.asking(at.journal))], []);
+  await handle.append(people.entries.slice(asked, told));
+  const said = (open: (count: number) => boolean) => () =>
+    at.heard.findLast((message) => message.type === "questions")?.open !== undefined &&
+    open((at.heard.findLast((message) => message.type === "questions") as { open: number }).open);
+  await until(
+    said((count) => count > 0),
+    "a question is open",
+  );
+  assert.deepEqual([...(await at.news.asking(at.journal)).keys()], ["asks"]);
+  await handle.append(people.entries.slice(told));
+  await until(
+    said((count) => count === 0),
+    "it is answered",
+  );
+});
+
+test("nobody listens: the journal is not asked anything", async () => {
+  let looks = 0;
+  const journal = createMemoryJournal();
+  const counted = () => {
+    looks += 1;
+    return Promise.resolve(journal);
+  };
+  const news = createNews(counted, createShelf());
+  const leave = news.listen({ hear: () => undefined, looked: () => undefined });
+  await until(() => looks >= 3, "it looks while somebody listens");
+  leave();
+  // A look that is under way may still end.
+  await news.ready();
+  const after = looks;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.ok(looks <= after + 1, `${looks} looks`);
+  news.close();
+});
+
+// Streams.
+
+type Client = Wire & { readonly messages: StreamMessage[]; owed: number; isClosed: boolean };
+
+function createClient(): Client {
+  const client: Client = {
+    messages: [],
+    owed: 0,
+    isClosed: false,
+    send(text) {
+      const [, data] = /^data: (.*)$/m.exec(text) ?? [];
+      if (data !== undefined) client.messages.push(JSON.parse(data) as StreamMessage);
+    },
+    held: () => client.owed,
+    close: () => {
+      client.isClosed = true;
+    },
+  };
+  return client;
+}
+
+async function connect(at: Opened, query: { readonly [name: string]: string } = {}) {
+  const streams = createStreams();
+  const client = createClient();
+  const signal = new AbortController().signal;
+  const answer = await streams.open({ params: {}, query, body: {}, signal }, at.studio);
+  assert.equal(answer.kind, "stream");
+  const leave = answer.kind === "stream" ? answer.open(client) : () => undefined;
+  return { client, leave, streams };
+}
+
+const typesOf = ({ messages }: Client) => messages.map(({ type }) => type);
+
+test("a stream begins with hello, and a page that comes back is told what it missed", async () => {
+  await using at = await open();
+  const handle = await gate.begin(at.journal, "one", 3);
+  const first = await connect(at);
+  await until(() => typesOf(first.client).includes("questions"), "it is up to date");
+  assert.deepEqual(typesOf(first.client), ["hello", "questions"]);
+  const hello = first.client.messages[0] as { cursor: string; began: number };
+  assert.equal(hello.began, 7);
+  first.leave();
+  await handle.append(gate.entries.slice(3, 6));
+  const second = await connect(at, { after: hello.cursor });
+  await until(() => typesOf(second.client).includes("questions"), "it is up to date again");
+  assert.deepEqual(
+    rowsIn(second.client.messages, "one")
+      .map(({ events }) => events)
+      .slice(0, 1),
+    [6],
+  );
+  second.leave();
+  const lost = await connect(at, { after: toWire("999999 1 nobody") });
+  await until(() => typesOf(lost.client).includes("questions"), "it is up to date");
+  assert.ok(typesOf(lost.client).includes("reset"));
+  lost.leave();
+});
+
+test("the frames of the run that is looked at come once each, from the one that the page asks for", async () => {
+  await using at = await open();
+  const handle = await gate.begin(at.journal, "one", 4);
+  const { client, leave } = await connect(at, { run: "one", seq: "2" });
+  const seqs = () =>
+    client.messages.flatMap((message) =>
+      message.type === "frames" ? message.frames.map(([seq]) => seq) : [],
+    );
+  await until(() => seqs().length >= 2, "what was there before");
+  for (const entry of gate.entries.slice(4)) await handle.append([entry]);
+  await until(() => seqs().at(-1) === gate.entries.length, "what came later");
+  assert.deepEqual(
+    seqs(),
+    gate.entries.slice(2).map(({ seq }) => seq),
+  );
+  leave();
+});
+
+test("a page that takes nothing is sent nothing more, and told to ask for everything when it does", async () => {
+  await using at = await open();
+  const handle = await gate.begin(at.journal, "one", 3);
+  const { client, leave } = await connect(at, { run: "one" });
+  await until(() => typesOf(client).includes("frames"), "it is up to date");
+  client.owed = 2 * 1024 * 1024;
+  const before = client.messages.length;
+  await handle.append(gate.entries.slice(3, 5));
+  // Another page hears of it: so would this one have.
+  const other = await connect(at);
+  await until(
+    () => rowsIn(other.client.messages, "one").length > 0 || other.client.messages.length > 1,
+    "heard",
+  );
+  await handle.append(gate.entries.slice(5, 6));
+  await until(() => rowsIn(other.client.messages, "one").at(-1)?.events === 6, "the other page hears");
+  assert.equal(client.messages.length, before);
+  client.owed = 0;
+  await handle.append(gate.entries.slice(6, 7));
+  await until(() => typesOf(client).slice(before).includes("reset"), "it is told");
+  assert.equal(typesOf(client)[before], "reset");
+  other.leave();
+  leave();
+});
+
+test("no name of a run can pose as part of the stream", () => {
+  const cursor = '1 2 evil\ndata: {"type":"reset"}\n\n';
+  const text = streamText({ type: "gone", runs: ["a\n\ndata: x", "\u2028"] }, toWire(cursor));
+  assert.equal(text.split("\n").length, 4);
+  assert.match(text, /^id: [\w-]+\ndata: \{.*\}\n\n$/);
+  assert.equal(fromWire(toWire(cursor)), cursor);
+});
