@@ -40,16 +40,18 @@ function model(turn: Turn): {
   readonly seen: { runs: string[]; most: number };
 } {
   const seen = { runs: [] as string[], most: 0 };
-  let now = 0;
+  /** Between their first request and the answer to their last one. */
+  const open = new Set<string>();
   const backend: Backend = {
     spec: { id: "test", options: {} },
     turn: async (request) => {
       const [run = ""] = request.asker.key.split("/");
       if (!seen.runs.includes(run)) seen.runs.push(run);
-      seen.most = Math.max(seen.most, (now += 1));
-      await new Promise((resolve) => setImmediate(resolve));
-      now -= 1;
       const { step } = request.asker;
+      open.add(run);
+      seen.most = Math.max(seen.most, open.size);
+      await new Promise((resolve) => setImmediate(resolve));
+      if (step === "closure.t") open.delete(run);
       const { usd = 0, action, ...given } = turn(seen.runs.indexOf(run), step, request);
       const usage = { inputTokens: 1, outputTokens: 1, turns: 1, costUsd: usd };
       const output = {
