@@ -87,6 +87,7 @@ export type PatternFigures = {
   readonly in: InRuns;
   readonly recovered: number;
   readonly recoveredIn: InRuns;
+  /** Runs that have ended without that. */
   readonly gaveUpIn: InRuns;
   /** Of those that were recovered from, on average; null: none was. */
   readonly until: {
@@ -122,10 +123,7 @@ export type PeopleFigures = {
 /** `declared`: every check of the flow that is looked at, so that those that never ran are named. */
 export function addUp(runs: readonly FiguredRun[], declared: readonly string[] = []): AddedFigures {
   const all = runs.map(({ figures }) => figures);
-  const claimed = runs.map(({ run, state, figures: { flow, claims } }) => {
-    const isOver = state === "completed" || state === "failed";
-    return { run, flow, claims, isOver };
-  });
+  const claimed = runs.map(({ run, figures: { flow, claims, isOver } }) => ({ run, flow, claims, isOver }));
   const { claims, falseDone, honestFirst, recovered, checks } = honestyOf(claimed, declared);
   return {
     ids: runs.map(({ run }) => run),
@@ -260,13 +258,13 @@ function retries(runs: readonly FiguredRun[]): readonly RetryFigures[] {
 }
 
 function patterns(runs: readonly FiguredRun[]): readonly PatternFigures[] {
-  const groups = grouped(runs, ({ figures: { claims } }) =>
+  const groups = grouped(runs, ({ figures: { claims, isOver } }) =>
     claims.flatMap((claim, place) => {
       const { failed, model, spent } = claim;
       if (failed === null) return [];
       const later = claims.slice(place + 1).findIndex(({ stood }) => stood);
       const to = later === -1 ? null : { claims: later + 1, spent: claims[place + 1 + later]!.spent };
-      return [{ key: `${failed.check}\0${failed.pattern}`, one: { ...failed, model, spent, to } }];
+      return [{ key: `${failed.check}\0${failed.pattern}`, one: { ...failed, model, spent, to, isOver } }];
     }),
   );
   return groups
@@ -284,7 +282,7 @@ function patterns(runs: readonly FiguredRun[]): readonly PatternFigures[] {
         in: group.in,
         recovered: ended.length,
         recoveredIn: inWhich(group, ({ to }) => to !== null),
-        gaveUpIn: inWhich(group, ({ to }) => to === null),
+        gaveUpIn: inWhich(group, ({ to, isOver }) => to === null && isOver),
         until:
           ended.length === 0
             ? null

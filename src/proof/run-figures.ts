@@ -19,6 +19,8 @@ export type RunFigures = {
   readonly steps: readonly StepTally[];
   readonly retries: readonly StepRetries[];
   readonly claims: readonly DoneClaim[];
+  /** Whether the flow has ended the run; else it may go on. */
+  readonly isOver: boolean;
   readonly questions: readonly QuestionFigures[];
   readonly denials: readonly { readonly step: StepId; readonly tool: string; readonly times: number }[];
   /** How often it has shown each element of its flow. */
@@ -55,7 +57,7 @@ export function createRunFigures(digest: string): {
   readonly add: (moment: Moment) => void;
   readonly figures: () => RunFigures;
 } {
-  const { add: addClaims, claims } = createClaims();
+  const { add: addClaims, claims, isOver } = createClaims();
   const tally = createTally();
   const hits: Hits = new Map();
   const people = createQuestions();
@@ -128,6 +130,7 @@ export function createRunFigures(digest: string): {
       steps: tallied(tally),
       retries: [...retries.values()],
       claims,
+      isOver: isOver(),
       questions: people.questions,
       denials: [...denials.values()],
       hits,

@@ -63,6 +63,13 @@ test("a failure pattern: its hits, what recovered from it, after how much, and w
   assert.deepEqual([clean!.until!.claims, clean!.until!.tokens, clean!.until!.costUsd], [1, 200, 1]);
 });
 
+test("a run that may still go on has not given up", () => {
+  const [, , never] = RUNS;
+  const open = { ...never!, figures: { ...never!.figures, isOver: false } };
+  assert.deepEqual(addUp([open]).patterns[0]?.gaveUpIn, []);
+  assert.deepEqual(addUp([never!]).patterns[0]?.gaveUpIn, [0]);
+});
+
 test('how often "done" was true, and which checks never failed or never ran', () => {
   assert.deepEqual(
     figures.gates.map(({ step, said, stood, in: where, falseIn }) => [step, said, stood, where, falseIn]),
@@ -107,6 +114,7 @@ const NONE: RunFigures = {
   steps: [],
   retries: [],
   claims: [],
+  isOver: true,
   questions: [],
   denials: [],
   hits: new Map(),

@@ -165,6 +165,23 @@ describe("the screens of the studio", withBrowser, () => {
     await page.context().close();
   });
 
+  test("a flow shows what its tests cover", async () => {
+    const { page, faults } = await opened("/flows/fixer");
+    const ways = page.locator("svg .way.taken");
+    await page.getByRole("button", { name: "Covered by tests" }).click();
+    const part = page
+      .locator("section")
+      .filter({ has: page.getByRole("heading", { name: "Covered by tests" }) });
+    await part.getByText(/^transitions$/).waitFor();
+    assert.match(await part.innerText(), /steps\s+3 of 3/);
+    await ways.first().waitFor({ state: "attached" });
+    await picture(page, "flow-coverage");
+    assert.deepEqual(await accessFaults(page), []);
+    assert.deepEqual(await boxFaults(page), []);
+    assert.deepEqual(faults, []);
+    await page.context().close();
+  });
+
   test("a flow lights the way that shows a finding", async () => {
     const { page, faults } = await opened("/flows/broken");
     await page.getByRole("button", { name: "Show in the graph" }).first().click();

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Problem } from "../../../flow/problem.ts";
 import { count } from "../../../flow/text/figures.ts";
-import type { AgentDocument } from "../../wire.ts";
+import type { AgentDocument, CoverageDocument } from "../../wire.ts";
 import { useAsk } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { PageLink } from "../go.tsx";
@@ -16,6 +16,7 @@ import { Await, Blank } from "../parts/status.tsx";
 import { useMayAct } from "../project.ts";
 import type { Route } from "../route.ts";
 import { BoundaryPart } from "./boundary-part.tsx";
+import { CoveragePart } from "./coverage-part.tsx";
 import { FindingList } from "./findings.tsx";
 import { takenCounts } from "./flow-model.ts";
 import { StepPanel } from "./step-panel.tsx";
@@ -75,7 +76,13 @@ type PartsProps = {
 function FlowParts({ document, step, version }: PartsProps): JSX.Element {
   const { agent, outline, problems, explained } = document;
   const [lit, setLit] = useState<number | null>(null);
-  const [isOverlaid, setOverlaid] = useState(document.taken.runs > 0);
+  const [overlay, setOverlay] = useState<Overlay>(document.taken.runs > 0 ? "runs" : null);
+  const mayTest = useMayAct() && problems.every(({ severity }) => severity !== "error");
+  const covered = useAsk<CoverageDocument>(
+    overlay === "tests" ? `agents/${encodeURIComponent(agent)}/coverage` : null,
+    version,
+  );
+  const toggle = (other: NonNullable<Overlay>) => setOverlay(overlay === other ? null : other);
   const [at, setAt] = useState(-1);
   const walk = (by: 1 | -1) => {
     if (problems.length === 0) return;
@@ -87,18 +94,20 @@ function FlowParts({ document, step, version }: PartsProps): JSX.Element {
   useKeys("Flow", {
     n: { about: "Next finding", run: () => walk(1) },
     p: { about: "Previous finding", run: () => walk(-1) },
-    o: { about: "Show what runs did", run: () => setOverlaid(!isOverlaid) },
+    o: { about: "Show what runs did", run: () => toggle("runs") },
   });
-  const look = useLook(document, isOverlaid, lit === null ? null : (problems[lit] ?? null), step);
-  const tools = document.taken.runs > 0 && (
-    <button
-      type="button"
-      class="btn small"
-      aria-pressed={isOverlaid}
-      onClick={() => setOverlaid(!isOverlaid)}
-    >
-      Taken in {count(document.taken.runs, "run")}
+  const shownBy = overlay === "runs" ? document.taken.edges : overlay === null ? null : covered.value?.edges;
+  const look = useLook(document, shownBy ?? null, lit === null ? null : (problems[lit] ?? null), step);
+  const overlayButton = (of: NonNullable<Overlay>, words: string) => (
+    <button type="button" class="btn small" aria-pressed={overlay === of} onClick={() => toggle(of)}>
+      {words}
     </button>
+  );
+  const tools = (
+    <>
+      {document.taken.runs > 0 && overlayButton("runs", `Taken in ${count(document.taken.runs, "run")}`)}
+      {mayTest && overlayButton("tests", "Covered by tests")}
+    </>
   );
   return (
     <>
@@ -139,22 +148,26 @@ function FlowParts({ document, step, version }: PartsProps): JSX.Element {
           <FindingList agent={agent} problems={problems} lit={lit} onLight={setLit} />
         )}
       </section>
+      {overlay === "tests" && <CoveragePart agent={agent} asked={covered} />}
       {explained !== null && <BoundaryPart agent={agent} version={version} />}
     </>
   );
 }
 
+/** What the numbers on the ways are counted in. */
+type Overlay = "runs" | "tests" | null;
+
 /** The picture with what is known of each step: findings, the way that shows one, and how often runs were there. */
 function useLook(
   document: AgentDocument,
-  isOverlaid: boolean,
+  shownBy: readonly number[] | null,
   lit: Problem | null,
   selected: string | null,
 ): GraphLook {
-  const { outline, taken } = document;
+  const { outline } = document;
   const counts = useMemo(
-    () => (outline === null ? new Map() : takenCounts(outline, taken.edges)),
-    [outline, taken],
+    () => (outline === null || shownBy === null ? null : takenCounts(outline, shownBy)),
+    [outline, shownBy],
   );
   const way = lit === null || lit.witness.length === 0 ? null : new Set(lit.witness);
   return {
@@ -168,7 +181,7 @@ function useLook(
         isFaint: way !== null && !way.has(id),
       };
     },
-    taken: (ways) => (isOverlaid ? ways.reduce((sum, key) => sum + (counts.get(key) ?? 0), 0) : null),
+    taken: (ways) => (counts === null ? null : ways.reduce((sum, key) => sum + (counts.get(key) ?? 0), 0)),
   };
 }
 
