@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Journal } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
 import { openExistingJournal } from "../run/records/journal.ts";
+import { isServerAddress } from "../run/world/project.ts";
 
 export type Door = {
   /** null: nothing is recorded. JOURNAL_UNAVAILABLE: what is there cannot be read. */
@@ -14,8 +15,9 @@ export type Door = {
 
 type Opened = { readonly id: string; readonly journal: Promise<Journal | null> };
 
-export function openDoor(stateDir: string, env: NodeJS.ProcessEnv): Door {
-  const file = join(stateDir, "runs.db");
+/** `place`: the state folder, or the address of the server that records runs. */
+export function openDoor(place: string, env: NodeJS.ProcessEnv): Door {
+  const idOf = () => (isServerAddress(place) ? place : fileId(join(place, "runs.db")));
   let opened: Opened | null = null;
   let isClosed = false;
 
@@ -28,11 +30,11 @@ export function openDoor(stateDir: string, env: NodeJS.ProcessEnv): Door {
 
   return {
     async journal() {
-      const id = idOf(file);
+      const id = idOf();
       if (opened !== null && opened.id !== id) await shut();
       if (id === null || isClosed) return null;
       if (opened === null) {
-        const journal = openExistingJournal(stateDir, { now: Date.now }, { env }).then(considerate);
+        const journal = openExistingJournal(place, { now: Date.now }, { env }).then(considerate);
         const attempt = { id, journal };
         opened = attempt;
         // What failed is tried again by the next request.
@@ -50,7 +52,7 @@ export function openDoor(stateDir: string, env: NodeJS.ProcessEnv): Door {
 }
 
 /** Another file under the same name is another journal. */
-function idOf(file: string): string | null {
+function fileId(file: string): string | null {
   const found = statSync(file, { throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev}:${found.ino}`;
 }

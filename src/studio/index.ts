@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { createRedactor } from "../boundaries/redact/redact.ts";
 import { errorText } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
-import { findProject } from "../run/world/project.ts";
+import { findProject, recordPlace } from "../run/world/project.ts";
 import { secretsOf } from "../run/world/secrets.ts";
 import { openAssets } from "./assets.ts";
 import { createDesk, withFileNews, type CommandKnowledge } from "./desk.ts";
@@ -48,7 +48,7 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
   const { cwd, stateDir, env, version, command } = options;
   const project = findProject(cwd, stateDir, env);
   const closing = new AbortController();
-  const door = openDoor(project.stateDir, env);
+  const door = openDoor(recordPlace(project), env);
   const shelf = createShelf();
   const desk = createDesk(project, options.knowledge, { cwd, stateFlag: stateDir, env });
   const news = withFileNews(createNews(door.journal, shelf), desk, closing.signal);

@@ -3,7 +3,10 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
 import type { Journal, RunRow } from "../../src/engine/ports.ts";
+import { prepare } from "../../src/engine/schema/prepared.ts";
+import { createMemoryJournal } from "../../src/run/index.ts";
 import { journalOf, parseBundle } from "../../src/run/records/bundle.ts";
 import { readRow, show, shownOf } from "../../src/run/records/runs.ts";
 import { story } from "../../src/story/story.ts";
@@ -11,6 +14,8 @@ import { createTally, addToTally, tallied } from "../../src/story/tally.ts";
 import { traceOf } from "../../src/story/visits.ts";
 import type { Frame, TakenWay } from "../../src/tell/frames.ts";
 import { outlineOf } from "../../src/tell/outline.ts";
+import { sketchFlow } from "../../src/testing/flows.ts";
+import { play } from "../../src/testing/scenario.ts";
 import { createShelf } from "../../src/studio/shelf.ts";
 import { JOURNALS } from "../run/golden.ts";
 
@@ -108,6 +113,12 @@ for (const name of fixtures) {
       JSON.stringify(edges.map(({ from, label, kind, to }) => [from, label, kind, to])),
     );
     assert.equal(ways.filter(([from]) => from === null).length, 1);
+    const end = fold.frames.findLast((frame) => frame[6]?.ended !== undefined)?.[6]?.ended;
+    assert.equal(
+      ways.some(([, to]) => to === null),
+      end?.[0] === "completed",
+      String(end),
+    );
     // What began was led to: each visit by one way, and only the siblings of a fork meet in one.
     const begun = fold.frames.flatMap((frame) => frame[6]?.began ?? []);
     const led = new Set(ways.map(([, to]) => to));
@@ -117,6 +128,41 @@ for (const name of fixtures) {
     );
   });
 }
+
+test("the state at any entry of a long run is worked out from one that is near", async () => {
+  const flow = sketchFlow(
+    { a: { edges: { next: "b" } }, b: { edges: { next: "a" } } },
+    { stop: { kind: "visits", count: 1100 }, limits: { visits: 1100 } },
+  );
+  const turn = () =>
+    ({ kind: "reply", text: "", calls: [], output: { next_action: { action: "next" } } }) as const;
+  const usage = { turns: 1, inputTokens: 3, outputTokens: 2, costUsd: 0.5 };
+  const model = { spec: { id: "test", options: null }, turn: () => Promise.resolve({ ...turn(), usage }) };
+  const { entries } = await play({ flow, model });
+  const journal = createMemoryJournal();
+  await journal.create({ id: "long", agent: "sketch", at: 0, digest: "digest", flow }, entries);
+  const reads: number[] = [];
+  const counted: Journal = {
+    ...journal,
+    read: async (run, after = 0, limit = Infinity) => {
+      reads.push(Math.min(limit, entries.length - after));
+      return await journal.read(run, after, limit);
+    },
+  };
+  const [row] = await journal.list();
+  const { fold } = await createShelf().look("reel", counted, row!);
+  const states = [...story(await prepare(flow), entries)].map(({ after }) => after);
+  reads.length = 0;
+  for (const seq of [1, 2, 499, 500, 501, 502, 999, 1000, 1001, entries.length]) {
+    const { entry, after, before } = await fold.at(counted, row!, seq);
+    assert.deepEqual(
+      [entry.seq, after, before],
+      [seq, states[seq - 1], states[seq - 2] ?? EMPTY_STATE],
+      String(seq),
+    );
+  }
+  assert.ok(Math.max(...reads) <= 500, String(reads));
+});
 
 test("a run that goes on is read on where it was left, and another run under the same name is read anew", async () => {
   const { journal, row } = await open("gate.json");

@@ -46,7 +46,8 @@ export async function serve(
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   await until(() => stdout.endsWith("\n") || child.exitCode !== null, "the studio has an address");
   if (stdout === "") throw new Error(`The studio did not start: ${stderr}`);
-  const { url, port } = JSON.parse(stdout) as { readonly url: string; readonly port: number };
+  const { url, port, ...rest } = JSON.parse(stdout) as { readonly url?: string; readonly port: number };
+  if (url === undefined) throw new Error(`The studio did not start: ${JSON.stringify(rest)}`);
   const { host, hash } = new URL(url);
   const origin = `http://127.0.0.1:${port}`;
   const token = hash.slice("#token=".length);

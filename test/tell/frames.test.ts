@@ -93,6 +93,26 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    name: "siblings that meet nowhere each lead to the end",
+    flow: sketchFlow({
+      a: { edges: { both: { kind: "fork", steps: ["b", "c"], join: null } } },
+      b: { edges: { done: null } },
+      c: { edges: { done: null } },
+    }),
+    model: [
+      { step: "a", ...says("both") },
+      { step: "b", ...says("done") },
+      { step: "c", ...says("done") },
+    ],
+    ways: [
+      [null, "a", null],
+      ["a", "b", "both"],
+      ["a", "c", "both"],
+      ["b", null, "done"],
+      ["c", null, "done"],
+    ],
+  },
+  {
     name: "checks that fail lead back, and the edge of the label is not taken",
     flow: sketchFlow(
       {
