@@ -107,7 +107,7 @@ export async function watchedPage(browser: Browser, look: Look = {}): Promise<Wa
     locale: "en-GB",
     timezoneId: "UTC",
   });
-  context.setDefaultTimeout(Number(process.env.PATIENCE ?? 60_000));
+  context.setDefaultTimeout(60_000);
   await context.addInitScript(NOTE_VIOLATIONS);
   const page = await context.newPage();
   const faults: string[] = [];
