@@ -167,10 +167,12 @@ function requireParameters(
 /** What a run would refuse, before another task has cost money. */
 function requireArguments(reading: Reading, params: JsonObject, pointer: string): void {
   const { parameters, openArguments } = reading.flow;
-  for (const { code, message } of coerceParameters(parameters, params, openArguments).problems)
-    // Unknown ones are reported where they are written.
-    if (code !== "PARAM-UNKNOWN")
-      reportTest(reading, "EVAL-FILE", pointer, message, "Give it a valid value under params.");
+  // Unknown ones are reported where they are written.
+  const known = Object.fromEntries(
+    Object.entries(params).filter(([name]) => isTestParameter(reading.flow, name)),
+  );
+  for (const { message } of coerceParameters(parameters, known, openArguments).problems)
+    reportTest(reading, "EVAL-FILE", pointer, message, "Give it a valid value under params.");
 }
 
 /** Of a project, and of its agents, these are not copied. */
