@@ -166,6 +166,33 @@ test("bars narrower than a pixel become one, of the kind with the longest of the
   );
 });
 
+test("narrow bars after a wide one do not take its kind", () => {
+  const frames: readonly Frame[] = [
+    began(1, 0, "ask"),
+    began(2, 900, "check"),
+    began(3, 903, "wait"),
+    [4, 905, "run.ended", null, 0, [], { ended: ["completed", null] }],
+  ];
+  assert.deepEqual(
+    timelineOf(frames, 100).rows[0]!.bars.map(({ kind, merged }) => [kind, merged]),
+    [
+      ["model", 1],
+      ["checks", 2],
+    ],
+  );
+});
+
+test("what a driven run does goes on until now", () => {
+  const frames: readonly Frame[] = [began(1, 0, "ask"), began(2, 100, "check")];
+  const widths = (until: number | null) =>
+    timelineOf(frames, 100, until).rows[0]!.bars.map(({ kind, ms }) => [kind, ms]);
+  assert.deepEqual(widths(null), [["model", 100]]);
+  assert.deepEqual(widths(400), [
+    ["model", 100],
+    ["checks", 300],
+  ]);
+});
+
 const visit = (step: string, label?: string): VisitRun => ({
   step,
   visit: 1,
