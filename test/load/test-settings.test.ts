@@ -20,6 +20,7 @@ test("every key is read, with the lines of what reports name", () => {
       "coverage: { steps: 100, checks: 90.5 }",
       "ignore:",
       "  - { id: one, why: it is only for the old form }",
+      "drift: { tools: fail, prompt: ignore }",
       "before: { two: one }",
       "never:",
       "  - two next -> one",
@@ -32,10 +33,11 @@ test("every key is read, with the lines of what reports name", () => {
     file: ".agent/a/tests/settings.yaml",
     coverage: { steps: 100, checks: 90.5 },
     ignore: [{ id: "one", why: "it is only for the old form", line: 3 }],
+    drift: { tools: "fail", prompt: "ignore" },
     before: { two: ["one"] },
     never: [
-      { path: ["two next -> one"], line: 6 },
-      { path: ["one next", "two next"], line: 7 },
+      { path: ["two next -> one"], line: 7 },
+      { path: ["one next", "two next"], line: 8 },
     ],
     within: { visits: 8 },
   });

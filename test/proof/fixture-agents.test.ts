@@ -47,6 +47,9 @@ async function fixtureFlows(): Promise<ReadonlyMap<string, Flow>> {
   return flows;
 }
 
+/** CI takes all of them; otherwise every fourth is enough, so that the suite stays short. */
+const EVERY = process.env.PROOF_FIXTURES === "all" ? 1 : 4;
+
 /** The search does not try every number of visits: this is said, and does not count as a proof. */
 const COUNTED = /the verdict counts visits/;
 
@@ -54,7 +57,7 @@ test("steps and transitions of every fixture agent are covered by generated test
   const flows = await fixtureFlows();
   assert.ok(flows.size > 100, `${flows.size} flows`);
   let doubted = 0;
-  for (const [name, flow] of flows) {
+  for (const [name, flow] of [...flows].filter((_, place) => place % EVERY === 0)) {
     const prepared = await prepareFlow(flow);
     const { missing } = await generate(prepared, new Map());
     const kept = missing.filter(({ element: { kind } }) => kind === "steps" || kind === "transitions");
