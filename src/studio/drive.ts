@@ -71,6 +71,13 @@ function spawned(
       "USAGE",
       `A name that begins with a dash cannot be passed to a command: ${rest[0]}`,
     );
+  const unfit = words.find((word) => word.includes("\0") || Buffer.byteLength(word) > LONGEST_WORD);
+  if (unfit !== undefined)
+    throw new StudioRefusal(
+      400,
+      "USAGE",
+      "A value holds a NUL character or is longer than 100,000 bytes, and so cannot be passed to a command.",
+    );
   const state = stateFlag === undefined ? [] : [`--state=${stateFlag}`];
   return spawn(file, [...before, command, ...flags, ...state, ...rest], {
     cwd,
@@ -157,3 +164,6 @@ function refusalOf(exit: number | null, said: string): StudioRefusal {
   const status = statusOf(code);
   return new StudioRefusal(status === 400 && exit !== 2 ? 409 : status, code, why);
 }
+
+/** Linux takes 128 KB for one word. */
+const LONGEST_WORD = 100_000;

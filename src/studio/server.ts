@@ -40,7 +40,7 @@ const HEADERS = {
   "Cache-Control": "no-store",
 } as const;
 
-const HEAD_MS = 10_000;
+const HEAD_MS = 5000;
 const REQUEST_MS = 30_000;
 const MOST_CONNECTIONS = 256;
 /** Shorter answers are not worth it. */
@@ -52,6 +52,8 @@ export function createStudioServer(served: () => ServedStudio): Server {
   const server = createServer(
     {
       headersTimeout: HEAD_MS,
+      // Connections that send nothing must not keep the person with the token out for long.
+      connectionsCheckingInterval: 1000,
       requestTimeout: REQUEST_MS,
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,

@@ -95,7 +95,7 @@ describe("runs on PostgreSQL", { skip }, () => {
     const resumed = ["resume", id, "--script", "rest.json", "--json"];
     const refused = onlyDocument(await world.lockstep(resumed, { env: around }));
     assert.equal(refused.code, "RUN_OWNED_ELSEWHERE", `its lease is not over: ${String(refused.reason)}`);
-    assert.match(String(refused.reason), /on the host .*--take-over/);
+    assert.match(String(refused.reason), new RegExp(`driven by process ${child.pid} .*--take-over`));
     const ended = onlyDocument(await world.lockstep([...resumed, "--take-over"], { env: around }));
     assert.equal(ended.outcome, "completed", String(ended.reason));
     const path = ended.path as readonly { step: string; visit: number }[];
@@ -105,12 +105,38 @@ describe("runs on PostgreSQL", { skip }, () => {
     );
   });
 
+  test("pausing a run makes a state folder that stays the user's own", async () => {
+    using world = project();
+    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=paused` };
+    assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
+    const limited = { step: "initial.note", error: { kind: "rate-limit", retryAfterMs: 50_000 } };
+    world.write("slow.json", script(limited));
+    const child = world.begin(["run", "notes", "--topic", "x", "--script", "slow.json", "--json"], {
+      ...world.env,
+      ...around,
+    });
+    await until(async () => {
+      const { runs } = onlyDocument(await world.lockstep(["runs", "--json"], { env: around }));
+      return (runs as readonly { events: number }[]).some(({ events }) => events >= 2);
+    }, "the run waits");
+    const paused = await world.lockstep(["pause", "@last"], { env: around });
+    assert.equal(paused.code, 0, paused.stderr);
+    await until(() => child.exitCode !== null, "the run has ended");
+    const local = onlyDocument(await world.lockstep(run, { env }));
+    assert.equal(local.outcome, "completed", String(local.reason));
+  });
+
   test("what is wrong with the address is a sentence", async () => {
     using world = project();
     const cases: readonly [state: string, args: readonly string[], code: number, says: RegExp][] = [
       [`postgres://u:${PASSWORD}@127.0.0.1/x`, ["runs"], 2, /must not hold a password/],
       [`${server.url}?schema=A-B`, ["runs"], 3, /schema is not a valid name/],
       [`${server.url}?pooler=session`, ["runs"], 3, /pooler is not "transaction"/],
+      [`${server.url}?user=me&password=${PASSWORD}`, ["runs"], 3, /option that is not known/],
+      [`${server.url}?shema=other`, ["runs"], 3, /option that is not known; use schema/],
+      [`${server.url}?sslmode=wrong`, ["runs"], 3, /sslmode is not one of/],
+      [`mysql://me:${PASSWORD}@127.0.0.1/x`, ["runs"], 3, /cannot be recorded at mysql:/],
+      ["postgres://127.0.0.1:1/x", ["runs"], 3, /cannot be reached/],
       ["postgres://127.0.0.1", ["runs"], 3, /names no database/],
       [server.url.replace(/postgres$/, "absent"), ["fleet", "init"], 3, /absent does not exist/],
       ["folder", ["fleet", "init"], 2, /needs the address of a server/],
@@ -121,6 +147,10 @@ describe("runs on PostgreSQL", { skip }, () => {
       assert.match(ran.stderr, says);
       assert.ok(!ran.stderr.includes(PASSWORD));
     }
+    const unescaped = `postgres://me:p@ss/w#rd?x@127.0.0.1/x`;
+    const cut = await world.lockstep(["runs"], { env: { ...env, LOCKSTEP_STATE: unescaped } });
+    assert.equal(cut.code, 3);
+    assert.match(cut.stderr, /as %2F %3F %23 and %40/);
     const without = await world.lockstep(["runs", "--state", server.url], {
       env: { LOCKSTEP_PACKAGES: world.root },
     });

@@ -56,6 +56,11 @@ test("a name that the command would take for a flag is refused, and nothing is s
   for (const name of ["-x", "--trust-journal", "--state=/"])
     for (const command of ["run", "resume", "continue", "answer", "coverage"])
       await assert.rejects(driver.start({ words: [command, name, "--fine"] }), /begins with a dash/);
+  for (const value of ["a\0b", "x".repeat(100_001)])
+    await assert.rejects(driver.start({ words: ["run", "a", `--topic=${value}`] }), {
+      status: 400,
+      message: /NUL character or is longer/,
+    });
   await assert.rejects(driver.read({ words: ["coverage", "-x"] }, new AbortController().signal), /dash/);
 });
 

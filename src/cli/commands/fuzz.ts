@@ -1,7 +1,6 @@
 /** `lockstep fuzz AGENT`: runs an agent against a hostile model, in memory. The report goes to stdout. */
 import { createHash } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { TestReply } from "../../flow/flow-test.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
@@ -9,8 +8,10 @@ import { readTestSettings } from "../../load/test-settings.ts";
 import { elementsOf } from "../../proof/elements.ts";
 import { writeTests } from "../../proof/write-tests.ts";
 import { flowDigest } from "../../run/load.ts";
+import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
+import { notWritable, writeInProject } from "../../run/world/write-whole.ts";
 import { fuzz, type Fuzzed, type FuzzCase } from "../../testing/fuzz.ts";
 import { prepareFlow } from "../../testing/flow-tests.ts";
 import { loadNamed } from "../agent.ts";
@@ -100,16 +101,18 @@ function digest(value: unknown): string {
 }
 
 function save(root: string, { name, what, test, file, persona }: ReportedCase): void {
-  const path = join(root, file);
-  mkdirSync(dirname(path), { recursive: true });
   const about = [
     `Found by lockstep fuzz: ${shownInLine(name)}. ${shownInLine(what)}`,
     "The test fails as long as a run with these responses shows it.",
   ];
-  writeFileSync(
-    path,
-    writeTests([{ ...test, name: `${name}, from a model that is ${persona}`, file }], about),
-  );
+  const text = writeTests([{ ...test, name: `${name}, from a model that is ${persona}`, file }], about);
+  try {
+    writeInProject(root, file, text);
+  } catch (cause) {
+    throw cause instanceof RunnerError
+      ? cause
+      : notWritable(`${file} cannot be written`, join(root, file), cause);
+  }
 }
 
 function shape(

@@ -1,6 +1,6 @@
 /** `lockstep test NAME --generate`: tests for everything that no test covers, printed or written to generated.yaml. */
-import { mkdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import type { FlowTest } from "../../flow/flow-test.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { hitsIn, type Hits } from "../../proof/cover.ts";
@@ -10,7 +10,7 @@ import { writeTests } from "../../proof/write-tests.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject, listAgents } from "../../run/world/project.ts";
-import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
+import { notWritable, requireNoLinks, writeInProject } from "../../run/world/write-whole.ts";
 import { prepareFlow, runTest } from "../../testing/flow-tests.ts";
 import { generate, type Generated } from "../../testing/generate.ts";
 import { UsageError } from "../args.ts";
@@ -114,6 +114,7 @@ const ABOUT = [
 function writeGenerated(root: string, files: ReturnType<typeof createFiles>, made: GeneratedFor): void {
   const { file, tests, of, isPart } = made;
   const path = join(root, file);
+  requireNoLinks(root, file);
   const before = files.read(file);
   const old = before.kind === "text" ? before.text : "";
   const there = of.tests.filter((test) => test.file === file);
@@ -128,8 +129,7 @@ function writeGenerated(root: string, files: ReturnType<typeof createFiles>, mad
       if (old !== "") rmSync(path);
       return;
     }
-    mkdirSync(dirname(path), { recursive: true });
-    writeWhole(path, writeTests(tests, ABOUT) + kept.join(""));
+    writeInProject(root, file, writeTests(tests, ABOUT) + kept.join(""));
   } catch (cause) {
     throw notWritable(`The tests cannot be written to ${file}`, path, cause);
   }

@@ -1,5 +1,4 @@
 /** `lockstep mutate AGENT`: changes the flow in small ways and reports which changes its tests notice. */
-import { lstatSync, mkdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { FlowTest } from "../../flow/flow-test.ts";
 import type { Path } from "../../flow/json.ts";
@@ -11,7 +10,7 @@ import { testItems, writeTests } from "../../proof/write-tests.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { findProject } from "../../run/world/project.ts";
-import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
+import { notWritable, requireNoLinks, writeInProject } from "../../run/world/write-whole.ts";
 import { prepareFlow } from "../../testing/flow-tests.ts";
 import { baseOf, mutate, scoreOf, type Mutated, type Mutation } from "../../testing/mutate.ts";
 import { loadNamed } from "../agent.ts";
@@ -211,15 +210,11 @@ function addTests(root: string, agent: string, mutants: readonly Mutated[]): Add
     }
   const path = join(root, file);
   try {
-    mkdirSync(join(root, folder), { recursive: true });
-    const there = lstatSync(path, { throwIfNoEntry: false });
-    // A repository may hold a link that leads out of it.
-    if (realpathSync(join(root, folder)) !== join(realpathSync(root), folder) || there?.isSymbolicLink())
-      throw new Error("it is a link, and links are not followed");
     if (tests.size === 0) return { file, tests: 0 };
-    const read = there === undefined ? null : createFiles(root).read(file);
-    if (read !== null && read.kind !== "text") throw new Error("it cannot be read");
-    const before = read?.text ?? "";
+    requireNoLinks(root, file);
+    const read = createFiles(root).read(file);
+    if (read.kind !== "text" && read.kind !== "missing") throw new Error("it cannot be read");
+    const before = read.kind === "text" ? read.text : "";
     const text =
       before.trim() === ""
         ? writeTests(
@@ -227,9 +222,9 @@ function addTests(root: string, agent: string, mutants: readonly Mutated[]): Add
             ["Written by lockstep mutate: what the flow does today. Read it before you rely on it."],
           )
         : `${before.trimEnd()}\n${testItems([...tests.values()]).join("\n")}\n`;
-    writeWhole(path, text);
+    writeInProject(root, file, text);
   } catch (cause) {
-    throw notWritable(`${file} cannot be written`, path, cause);
+    throw cause instanceof RunnerError ? cause : notWritable(`${file} cannot be written`, path, cause);
   }
   return { file, tests: tests.size };
 }

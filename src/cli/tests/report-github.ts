@@ -24,7 +24,8 @@ function annotation(tested: Tested, root: string, workspace: string | undefined)
   const file = workspace === undefined ? test.file : relative(workspace, resolve(root, test.file));
   const title = property(`${agent} › ${test.name}`);
   const line = unmet[0]?.line ?? test.line;
-  return `::error file=${property(file)},line=${line},title=${title}::${data(failureLines(tested).join("\n"))}`;
+  const lines = failureLines(tested).map((text) => escapedInLine(text, 2000));
+  return `::error file=${property(file)},line=${line},title=${title}::${data(lines.join("\n"))}`;
 }
 
 function data(text: string): string {

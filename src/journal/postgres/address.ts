@@ -11,9 +11,21 @@ export type PostgresAddress = {
   readonly name: string;
 };
 
+/** The user and the password stand before the host: an option would hide them from who reads the command line. */
+const OPTIONS: readonly string[] = ["schema", "pooler", "sslmode", "sslrootcert", "sslcert", "sslkey"];
+const SSL_MODES: readonly string[] = ["disable", "require", "verify-ca", "verify-full", "no-verify"];
+
 export function readPostgresAddress(text: string): PostgresAddress {
   if (!URL.canParse(text)) throw notAnAddress("it is not a URL");
   const url = new URL(text);
+  if (url.hash !== "" || url.pathname.slice(1).includes("/"))
+    throw notAnAddress("write / ? # and @ in a user or password as %2F %3F %23 and %40");
+  for (const option of url.searchParams.keys())
+    if (!OPTIONS.includes(option))
+      throw notAnAddress(`it has an option that is not known; use ${OPTIONS.join(", ")}`);
+  const sslmode = url.searchParams.get("sslmode");
+  if (sslmode !== null && !SSL_MODES.includes(sslmode))
+    throw notAnAddress(`its sslmode is not one of ${SSL_MODES.join(", ")}`);
   const schema = url.searchParams.get("schema") ?? "lockstep";
   const pooler = url.searchParams.get("pooler");
   url.searchParams.delete("schema");

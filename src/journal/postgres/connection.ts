@@ -16,8 +16,8 @@ export type Postgres = {
   readonly send: (statement: Statement, values?: StatementValues) => Promise<Rows>;
   /** Several statements in one transaction; sent again as a whole. */
   readonly together: <T>(work: (send: Postgres["send"]) => Promise<T>) => Promise<T>;
-  /** From now on a server that is away is waited for no longer than this. */
-  readonly hurry: (patienceMs: number) => void;
+  /** From now on a server that is away is waited for so long. */
+  readonly waitFor: (patienceMs: number) => void;
   readonly close: () => Promise<void>;
   readonly isOpen: () => boolean;
 };
@@ -104,7 +104,7 @@ export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Post
     send: (statement, values) => repeated(() => on(pool)(statement, values)),
     together: (work) => repeated(() => inTransaction(work)),
     isOpen: () => isOpen,
-    hurry: (most) => (patience = Math.min(patience, most)),
+    waitFor: (ms) => (patience = ms),
     async close() {
       if (!isOpen) return;
       isOpen = false;

@@ -29,7 +29,7 @@ export function postgresUnavailable(name: string, cause: unknown): RunnerError {
   const found = WORDS.find(({ codes }) => codes.test(code));
   const words = isAway(cause)
     ? "cannot be reached. Start the server, or check the address; what was committed before is kept"
-    : (found?.words ?? "refused a statement");
+    : (found?.words ?? (code === "" ? "cannot be used" : "refused a statement"));
   return new RunnerError("JOURNAL_UNAVAILABLE", `${name} ${words}. (${said})`, { cause });
 }
 
@@ -49,6 +49,7 @@ function codeOf(cause: unknown): string {
 }
 
 const WORDS: readonly { readonly codes: RegExp; readonly words: string }[] = [
+  { codes: /^ENOTFOUND$/, words: "cannot be reached: no server has that name. Check the address" },
   { codes: /^28/, words: "does not let this user in. Check the user, PGPASSFILE and pg_hba.conf" },
   { codes: /^3D000$/, words: "does not exist. Create the database with: createdb NAME" },
   {

@@ -28,16 +28,18 @@ export type PostgresJournalOptions = PostgresOptions & {
  */
 export async function openPostgresJournal(options: PostgresJournalOptions): Promise<Journal> {
   const { ownerId } = options;
-  const postgres = openPostgres(options);
+  // Nothing is under way yet, so a server that is away is named soon.
+  const postgres = openPostgres({ ...options, patienceMs: Math.min(options.patienceMs, MOST_HELLO_MS) });
   try {
     await requireTables(postgres);
+    postgres.waitFor(options.patienceMs);
   } catch (error) {
     await postgres.close();
     throw error;
   }
   const { schema, name } = postgres;
   const beat = createBeat(postgres, options);
-  const rounds = createRounds<Write>(createWriter(postgres, ownerId));
+  const rounds = createRounds<Write>(createWriter(postgres, options));
   /** Set when it is being closed: what was offered before is still committed. */
   let isClosing = false;
   let hasRoom = false;
@@ -131,7 +133,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
           },
           [run],
         );
-        throw row === undefined ? runUnknown(run) : runHeld(run, holderIn(row, ownerId));
+        throw row === undefined ? runUnknown(run) : runHeld(run, holderIn(row, options));
       }
       hasRoom = true;
     },
@@ -146,7 +148,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
       isClosing = true;
       await rounds.settled();
       // What was written is safe; the lease frees the runs if this process cannot.
-      postgres.hurry(MOST_GOODBYE_MS);
+      postgres.waitFor(MOST_GOODBYE_MS);
       try {
         if (hasRoom) await tidy();
         await beat.end();
@@ -159,6 +161,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
   };
 }
 
+const MOST_HELLO_MS = 3000;
 const MOST_GOODBYE_MS = 3000;
 
 /** Only what the entries name: a flow that no run needs is cleared away. */

@@ -31,8 +31,9 @@ export type Claimed = {
 
 type Of<Kind extends Write["kind"]> = Write & { readonly kind: Kind };
 
-/** Performs a round of writes, each of another run. `owner`: under which name this process holds runs. */
-export function createWriter(postgres: Postgres, owner: string) {
+/** Performs a round of writes, each of another run. */
+export function createWriter(postgres: Postgres, us: OwnerName) {
+  const owner = us.ownerId;
   const { schema } = postgres;
   const sql = statementsOf(schema);
 
@@ -106,7 +107,7 @@ export function createWriter(postgres: Postgres, owner: string) {
 
   const whyNotClaimed = async (run: string): Promise<Error> => {
     const [row] = await postgres.send(sql.standing, [run]);
-    return row === undefined ? runUnknown(run) : runHeld(run, holderIn(row, owner));
+    return row === undefined ? runUnknown(run) : runHeld(run, holderIn(row, us));
   };
 
   const append = async (writes: readonly Of<"append">[]): Promise<readonly WriteOutcome[]> => {
@@ -147,7 +148,7 @@ export function createWriter(postgres: Postgres, owner: string) {
     const [row] = await postgres.send(sql.standing, [run]);
     if (row === undefined || String(row.key) !== key) return runUnknown(run);
     if (row.owner === null) return writerStale(run, null);
-    if (row.epoch !== epoch || row.owner !== owner) return writerStale(run, holderIn(row, owner));
+    if (row.epoch !== epoch || row.owner !== owner) return writerStale(run, holderIn(row, us));
     const there = await postgres.send(sql.bodies, [key, lines[0]!.seq, lines.at(-1)!.seq]);
     const isOurs =
       there.length === lines.length && there.every(({ body }, place) => body === lines[place]!.body);
@@ -182,14 +183,15 @@ export function createWriter(postgres: Postgres, owner: string) {
   };
 }
 
+/** `ownerId`: under which name this process holds runs. */
+type OwnerName = { readonly ownerId: string; readonly host: string };
+
 /** The process that holds a run, from a row of `standing`. */
-export function holderIn(row: Rows[number], owner: string): Holder {
-  if (row.owner === owner) return "this process";
-  return {
-    pid: (row.pid as number | null) ?? 0,
-    since: (row.since as number | null) ?? 0,
-    elsewhere: `on the host ${JSON.stringify(row.host ?? "unknown")}`,
-  };
+export function holderIn(row: Rows[number], { ownerId, host }: OwnerName): Holder {
+  if (row.owner === ownerId) return "this process";
+  const process = { pid: (row.pid as number | null) ?? 0, since: (row.since as number | null) ?? 0 };
+  if (row.host === host) return process;
+  return { ...process, elsewhere: `on the host ${JSON.stringify(row.host ?? "unknown")}` };
 }
 
 /** An owner lives as long as its beat is younger than its lease, by the clock of the server. */

@@ -188,7 +188,7 @@ export const TEST_PARTS: readonly (readonly [place: string, shape: Shape<unknown
   [
     "git",
     object("The repository.", {
-      commits: number("How many commits it has.", { min: 0, integer: true }),
+      commits: number("How many commits it has, at most 1000.", { min: 0, max: 1000, integer: true }),
       branch: text("The branch that is checked out.", { filled: true }),
       dirty: flag("Whether there is an uncommitted file."),
     }),

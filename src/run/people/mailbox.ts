@@ -8,6 +8,7 @@ import type { Question, Teller } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { fileInside, insideState } from "../../journal/sqlite/inside.ts";
 import { readTextFile } from "../world/files.ts";
+import { ownFolder } from "../records/journal.ts";
 
 export type Mailbox = {
   /** `bad`: what is there is no answer to the question, and stays where it is. */
@@ -67,6 +68,7 @@ export function postAnswer(
 ): boolean {
   const file = fileOf(stateDir, run, id);
   const draft = `${file}.${process.pid}`;
+  ownFolder(stateDir, process.env);
   mkdirSync(insideState(stateDir, "answers", plain(run)), { recursive: true, mode: 0o700 });
   rmSync(draft, { force: true });
   writeFileSync(draft, `${JSON.stringify({ answer, by })}\n`, { mode: 0o600, flag: "wx" });

@@ -9,6 +9,7 @@ import { isObject, own, type Json } from "../../flow/json.ts";
 import { fileInside } from "../../journal/sqlite/inside.ts";
 import { readTextFile } from "../world/files.ts";
 import { writeOwn } from "../world/write-whole.ts";
+import { ownFolder } from "../records/journal.ts";
 
 export type ControlWish = "pause" | "stop";
 
@@ -65,6 +66,7 @@ async function lookAround(): Promise<void> {
 }
 
 export function leaveWish(stateDir: string, run: string, wish: ControlWish): void {
+  ownFolder(stateDir, process.env);
   writeOwn(fileOf(stateDir, run), `${JSON.stringify({ wish })}\n`);
 }
 

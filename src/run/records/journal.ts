@@ -148,6 +148,13 @@ function optionsFor(stateDir: string, { now }: Pick<Clock, "now">) {
   return { directory: stateDir, now, ownerId: ownerNamed(randomUUID()), pid: process.pid };
 }
 
+/** The folder for letters and logs of runs that a server records: where it is made, it is recorded as the user's own. */
+export function ownFolder(stateDir: string, env: NodeJS.ProcessEnv): void {
+  if (stateStanding(stateDir, env).kind !== "absent") return;
+  makeStateFolder(stateDir);
+  rememberState(stateDir, env, "made", Date.now());
+}
+
 /** Kept out of git. */
 export function makeStateFolder(stateDir: string): void {
   try {

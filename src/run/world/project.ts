@@ -15,7 +15,7 @@ export type Project = {
 };
 
 export function isServerAddress(text: string): boolean {
-  return /^postgres(?:ql)?:\/\//.test(text);
+  return /^postgres(?:ql)?:\/\//i.test(text);
 }
 
 /** What to open a journal by. */
@@ -46,6 +46,12 @@ export function findProject(cwd: string, stateDir?: string, env: NodeJS.ProcessE
   const agentsDir = join(root, ".agent");
   const named = stateDir ?? (env.LOCKSTEP_STATE || undefined);
   const local = join(root, ".lockstep");
+  if (named !== undefined && /^[a-z][a-z0-9+.-]*:\/\//i.test(named) && !isServerAddress(named))
+    // What comes after may be a password.
+    throw new RunnerError(
+      "JOURNAL_UNAVAILABLE",
+      `Runs cannot be recorded at ${named.slice(0, named.indexOf(":"))}://…: name a folder, or postgres://HOST/DATABASE.`,
+    );
   if (named !== undefined && isServerAddress(named))
     return { root, agentsDir, stateDir: local, recordedAt: named };
   return { root, agentsDir, stateDir: named === undefined ? local : resolve(cwd, named) };

@@ -5,6 +5,7 @@ import {
   closeSync,
   constants,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   realpathSync,
@@ -13,7 +14,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
 
@@ -60,6 +61,25 @@ export function writeWhole(path: string, text: string): void {
   } catch (error) {
     file.drop();
     throw error;
+  }
+}
+
+/** A file that a command adds to a project. A repository may hold links that lead out of it, so none is followed. */
+export function writeInProject(root: string, file: string, text: string): void {
+  requireNoLinks(root, file);
+  mkdirSync(dirname(join(root, file)), { recursive: true });
+  writeWhole(join(root, file), text);
+}
+
+export function requireNoLinks(root: string, file: string): void {
+  const parts = file.split("/");
+  for (const place of parts.keys()) {
+    const part = parts.slice(0, place + 1).join("/");
+    if (lstatSync(join(root, part), { throwIfNoEntry: false })?.isSymbolicLink())
+      throw new RunnerError(
+        "NOT_WRITABLE",
+        `${file} cannot be written: ${part} is a link, and links are not followed. Replace it with a file or folder.`,
+      );
   }
 }
 

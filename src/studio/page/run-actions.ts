@@ -43,11 +43,12 @@ const CONTINUE: RunAction = {
 };
 const RESUME: RunAction = { ...CONTINUE, act: "resume", name: "Resume", about: "Go on where it stopped" };
 const ADOPT: RunAction = {
-  ...RESUME,
   act: "adopt",
   name: "Resume with new files",
   about: "Go on with the agent's files as they are now",
+  route: "resume",
   body: { adopt: true },
+  done: "The run goes on.",
 };
 
 export function actionsOf(
@@ -55,18 +56,19 @@ export function actionsOf(
   { shown, changes }: Pick<RunDocument, "shown" | "changes">,
 ): readonly RunAction[] {
   const hasChanged = changes !== null && changes.length > 0;
-  const resume = hasChanged ? [{ ...ADOPT }] : [RESUME];
+  // A fork may hold an edit, which the files would replace: both are offered.
+  const adopt = hasChanged ? [ADOPT] : [];
   switch (state) {
     case "running":
       return [PAUSE, STOP];
     case "paused":
-      return [hasChanged ? ADOPT : CONTINUE, STOP];
-    case "waiting":
-      return [STOP];
+      return [CONTINUE, ...adopt];
     case "interrupted":
-      return resume;
+      return [RESUME, ...adopt];
     case "failed":
-      return shown.resumable ? resume : [];
+      return shown.resumable ? [RESUME, ...adopt] : [];
+    // No process drives it, so there is nothing to stop; the inbox has its question.
+    case "waiting":
     case "completed":
     case "damaged":
       return [];

@@ -148,7 +148,7 @@ function harmOn(server: PostgresServer): void {
       world(async ({ place, open }) => {
         const [first, second] = [await open(), await open()];
         const handle = await first.create(newRun("r1"), [waited(1)]);
-        await refuses("RUN_OWNED_ELSEWHERE", second.claim("r1"), /r1.*here/);
+        await refuses("RUN_OWNED_ELSEWHERE", second.claim("r1"), /r1.*by process \d+/);
         await refuses("RUN_OWNED_ELSEWHERE", second.remove("r1"), /r1/);
         const { schema } = place.postgres;
         await place.postgres.send({

@@ -179,3 +179,17 @@ for (const [name, call, expected] of [
   ],
 ] as const)
   test(`a call shows everything: ${name}`, () => assert.deepEqual(callSeen(call as never), expected));
+
+test("a second question of the same visit is a card of its own, also after the first was answered here", () => {
+  const first = asked("q", { askedAt: 1 });
+  const sent: Card = { question: first, became: { kind: "expired" } };
+  const second = asked("q", { askedAt: 2, question: "Edit?" });
+  const cards = nextCards([sent], { open: [second], answered: [] }, 5);
+  assert.deepEqual(
+    cards.map(({ question, became }) => [question.question, became === null]),
+    [
+      ["Bash?", false],
+      ["Edit?", true],
+    ],
+  );
+});

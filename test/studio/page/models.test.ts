@@ -276,13 +276,13 @@ test("what was intended and is not known to be done comes first, then the newest
 const CHANGED = [{ kind: "step" }] as unknown as NonNullable<Parameters<typeof actionsOf>[1]["changes"]>;
 const states: readonly [RunLine["state"], isResumable: boolean, hasChanged: boolean, acts: string][] = [
   ["running", false, false, "pause stop"],
-  ["paused", true, false, "continue stop"],
-  ["paused", true, true, "adopt stop"],
-  ["waiting", true, false, "stop"],
+  ["paused", true, false, "continue"],
+  ["paused", true, true, "continue adopt"],
+  ["waiting", true, false, ""],
   ["interrupted", true, false, "resume"],
-  ["interrupted", true, true, "adopt"],
+  ["interrupted", true, true, "resume adopt"],
   ["failed", true, false, "resume"],
-  ["failed", true, true, "adopt"],
+  ["failed", true, true, "resume adopt"],
   ["failed", false, true, ""],
   ["completed", false, false, ""],
   ["damaged", true, false, ""],

@@ -12,8 +12,9 @@ export type Became =
   /** The run ended, or went on without an answer. */
   | { readonly kind: "over" };
 
-export function cardKey({ run, step, visit, id }: QuestionSeen): string {
-  return [run, step, visit, id].join("\n");
+/** A visit may ask several questions, one after the other, under the same id. */
+export function cardKey({ run, step, visit, id, askedAt }: QuestionSeen): string {
+  return [run, step, visit, id, askedAt].join("\n");
 }
 
 /** Cards that are shown keep their order; new questions come after them, the nearest deadline first. */
