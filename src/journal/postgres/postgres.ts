@@ -27,7 +27,6 @@ export type PostgresJournalOptions = PostgresOptions & {
  *     const journal = await openPostgresJournal({ address, pg, ownerId: randomUUID(), host, pid, leaseMs: 30_000, patienceMs: 120_000 });
  */
 export async function openPostgresJournal(options: PostgresJournalOptions): Promise<Journal> {
-  const { ownerId } = options;
   // Nothing is under way yet, so a server that is away is named soon.
   const postgres = openPostgres({ ...options, patienceMs: Math.min(options.patienceMs, MOST_HELLO_MS) });
   try {
