@@ -14,7 +14,7 @@ export async function assertLinear(
   let [short, long] = [Infinity, Infinity];
   // A few hundredths of a second are harmless, and too little to compare.
   const isLinear = () => long < 60_000 || long < 32 * short;
-  for (let round = 0; round < 3 && !isLinear(); round += 1) {
+  for (let round = 0; round < 10 && !isLinear(); round += 1) {
     const text = (length: number) => unit.repeat(Math.ceil(length / unit.length)) + end;
     short = Math.min(short, await cost(work, text(from)));
     long = Math.min(long, await cost(work, text(8 * from)));

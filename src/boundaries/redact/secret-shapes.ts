@@ -33,7 +33,8 @@ const SHAPES: { readonly [name: string]: string } = {
   google: "AIza[\\w-]{35}|ya29\\.[\\w-]{20,512}|GOCSPX-[\\w-]{28}",
   npm: "npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])",
   pypi: "pypi-AgE[\\w-]{50,512}",
-  jwt: "eyJ[\\w-]{10,4096}\\.eyJ[\\w-]{10,4096}\\.[\\w-]{10,4096}",
+  // The first part ends where another token can begin, or many beginnings in a row would each be read to the end.
+  jwt: "eyJ(?:(?![_-]eyJ)[\\w-]){0,4096}\\.eyJ[\\w-]{10,4096}\\.[\\w-]{10,4096}",
   stripe: "(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,255}|whsec_[A-Za-z0-9+/=]{24,255}",
   sendgrid: "SG\\.[\\w-]{16,32}\\.[\\w-]{30,64}",
   twilio: "SK[0-9a-f]{32}(?![0-9a-f])",
