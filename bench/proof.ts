@@ -28,7 +28,7 @@ export async function measureProof(folder: string): Promise<readonly Row[]> {
       "peak memory of that",
       process.resourceUsage().maxRSS / 1024,
       "MB",
-      1100,
+      1024,
       "resident set of the process",
     ),
   ];

@@ -22,7 +22,7 @@ export type ServedStudio = {
   readonly stop: () => Promise<number | null>;
 };
 
-// oxlint-disable-next-line typescript/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any -- documents are read at depth, and each test asserts what it reads
 export type Document = any;
 
 export type Heard = {
