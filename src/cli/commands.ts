@@ -1,6 +1,6 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
-import { UsageError, type Flag, type Offer, type Values } from "./args.ts";
+import { oneOf, UsageError, type Flag, type Offer, type Values } from "./args.ts";
 import type { CommandCall } from "./call.ts";
 
 /** A command, as it is declared in the table below. */
@@ -896,12 +896,12 @@ const DECLARED = {
     ],
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
   },
-  fleet: {
+  "fleet init": {
     summary: "prepare a PostgreSQL server that records runs",
-    words: [{ name: "init", is: ["init"] }],
+    words: [],
     flags: [],
     details: [
-      "init makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
+      "Makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
       "It is harmless when repeated. No other command makes or changes tables.",
       `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
     ],
@@ -1142,9 +1142,12 @@ const DECLARED = {
   },
   help: {
     summary: "show help, for all or for one command",
-    words: [{ name: "COMMAND", optional: true, is: "command" }],
+    words: [
+      { name: "COMMAND", optional: true, is: "command" },
+      { name: "VERB", optional: true, is: "new" },
+    ],
     flags: [],
-    examples: ["lockstep help run"],
+    examples: ["lockstep help run", "lockstep help fleet init"],
     anywhere: true,
   },
 } as const satisfies { readonly [name: string]: Declaration };
@@ -1180,7 +1183,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
-  fleet: async () => (await import("./commands/fleet.ts")).fleet,
+  "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,
@@ -1209,11 +1212,22 @@ export const COMMANDS: readonly CliCommand[] = (Object.keys(DECLARED) as readonl
   },
 );
 
-export function commandNamed(word: string): CliCommand {
-  const command = COMMANDS.find((other) => other.name === word);
+/** `verb`: the word that follows, which is part of some names. */
+export function commandNamed(word: string, verb = ""): CliCommand {
+  const command = COMMANDS.find(({ name }) => name === word || name === `${word} ${verb}`);
   if (command !== undefined) return command;
-  const candidates = COMMANDS.map((other) => other.name);
+  const verbs = commandsOf(word).map(({ name }) => name.slice(word.length + 1));
+  if (verbs.length > 0) {
+    const given = verb === "" ? "." : `, not "${verb}".`;
+    throw new UsageError(`${word} needs ${oneOf(verbs)}${given}`, { word: verb, candidates: verbs });
+  }
+  const candidates = [...new Set(COMMANDS.map(({ name }) => name.split(" ")[0]!))];
   throw new UsageError(`There is no command "${word}".`, { word, candidates });
+}
+
+/** Those whose name begins with this word: `fleet init` and its like. */
+export function commandsOf(word: string): readonly CliCommand[] {
+  return COMMANDS.filter(({ name }) => name.startsWith(`${word} `));
 }
 
 /** The flags of all commands, each once: enough to tell on a line which words are flags' values. */
