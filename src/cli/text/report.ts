@@ -165,6 +165,7 @@ const MARKS = {
   waiting: "…",
   interrupted: "■",
   running: "▶",
+  queued: "●",
   damaged: "✗",
 } as const;
 
@@ -176,7 +177,7 @@ function headline({ outcome, code, agent, run, iterations, durationMs }: Shown, 
     ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),
   ].filter((fact) => fact !== "");
   const isPaused = code === "PAUSED";
-  const isPlain = isPaused || outcome === "interrupted" || outcome === "running";
+  const isPlain = isPaused || ["interrupted", "running", "queued"].includes(outcome);
   const why = code === null || isPlain ? "" : ` ${code}`;
   return `${paint(colour, `${MARKS[outcome]} ${isPaused ? "paused" : outcome}${why}`)}  ${facts.join(" · ")}`.trimEnd();
 }
