@@ -47,6 +47,7 @@ const tables = (schema: string): string => `
     at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (run, kind, question)
   );
   CREATE TABLE IF NOT EXISTS ${schema}.blob (digest text PRIMARY KEY, bytes bytea NOT NULL);
+  ALTER TABLE ${schema}.blob ADD COLUMN IF NOT EXISTS at timestamptz NOT NULL DEFAULT clock_timestamp();
   CREATE TABLE IF NOT EXISTS ${schema}.run_blob (
     run bigint NOT NULL, digest text NOT NULL REFERENCES ${schema}.blob, PRIMARY KEY (run, digest)
   );
