@@ -25,6 +25,7 @@ import type {
 import type { Command } from "../flow/command.ts";
 import type { Check, Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
+import type { Mail } from "../flow/mail.ts";
 import type { Compose } from "../flow/scene.ts";
 import type { OutsideRule } from "./decide/stop.ts";
 
@@ -331,6 +332,8 @@ export type Journal = {
    * no run needs. `close` does it after a removal.
    */
   readonly tidy: () => Promise<void>;
+  /** Letters to its runs, where it keeps them itself; absent: they are files of the state folder. */
+  readonly mail?: Mail;
   /** Commits what is waiting and releases everything; after that every other verb is refused. */
   readonly close: () => Promise<void>;
 };

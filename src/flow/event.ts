@@ -6,6 +6,12 @@ import type { Json, JsonObject } from "./json.ts";
 import type { Finalize } from "./settings.ts";
 import type { Verdict } from "./verdict.ts";
 
+/**
+ * Which events and flows this version of the program writes. It grows with what an entry or a flow can hold, so that a
+ * process never goes on with a run that it does not understand.
+ */
+export const SPEECH = 1;
+
 /** One entry of a journal. `seq` counts from 1 without gaps; `at` is epoch milliseconds. */
 export type Entry = {
   readonly seq: number;
@@ -117,16 +123,20 @@ export type Event =
       readonly imported?: { readonly entries: number };
       /** The batch that it belongs to. */
       readonly batch?: string;
-      /** How its commands are held; absent in records of earlier versions. */
+      /** How its commands are held; absent in records of earlier versions, and where it is `queued`. */
       readonly sandbox?: Confinement;
+      /** It was recorded by a process that does not drive it. */
+      readonly queued?: true;
     }
   | {
       readonly type: "run.resumed";
       readonly epoch: number;
       readonly backend?: BackendSpec;
       readonly spending?: Granted;
-      /** Nothing can have been under way: the run was made as a fork and has not been driven yet. */
+      /** Nothing can have been under way: the run has not been driven yet, had yielded, or was waiting. */
       readonly fresh?: true;
+      /** What is left of waits that were not over when the run yielded. The others are over. */
+      readonly waits?: readonly (AtVisit & { readonly ms: number })[];
       /** The user said yes to a run that was imported. */
       readonly accepted?: true;
       /** Names of processes that outlived the process which owned the run before, and were ended. */
@@ -135,6 +145,12 @@ export type Event =
     }
   /** Somebody told it to go no further for now: what was under way is recorded, and `continue` goes on. */
   | { readonly type: "run.paused" }
+  /** The process that drove it stopped between two entries: nothing is under way, and any process can go on. */
+  | {
+      readonly type: "run.yielded";
+      /** Until when its visits wait, in epoch milliseconds. Where all of them do, the run has nothing to do before. */
+      readonly waits?: readonly Waiting[];
+    }
   /** It was stopped at once: what was under way is given up. */
   | {
       readonly type: "run.stopped";
@@ -226,6 +242,9 @@ export type EffectEvent = {
     }
   | { readonly type: "effect.applied" | "effect.failed" }
 );
+
+/** A visit that does nothing before this moment. */
+export type Waiting = AtVisit & { readonly until: number };
 
 /** Whose limit of what: of the run, of a step, of one attempt of a step. */
 export type LimitName = `${"run" | "step" | "attempt"}.${"turns" | "tokens" | "costUsd" | "wallMs"}`;

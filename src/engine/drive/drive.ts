@@ -17,6 +17,7 @@ import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
 import { createTalk, type Talk } from "./talk.ts";
 import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
+import { createWaits } from "./waits.ts";
 
 export type Drive = {
   /** The one that the run began with. */
@@ -32,9 +33,16 @@ export type Drive = {
   readonly signal: AbortSignal;
   /**
    * What others want of the run while it goes on. `pause`: what is under way is finished and recorded, and nothing more
-   * is begun. `stop`: only told in the journal; `signal` has to abort as well.
+   * is begun. `stop`: only told in the journal; `signal` has to abort as well. `yield`: as `pause`, but another process
+   * may go on at once.
    */
-  readonly wishes?: { readonly pause: AbortSignal; readonly stop: AbortSignal };
+  readonly wishes?: {
+    readonly pause?: AbortSignal;
+    readonly stop?: AbortSignal;
+    readonly yield?: AbortSignal;
+  };
+  /** The run yields when it has nothing to do for longer than this. Absent: it waits here, however long. */
+  readonly parkMs?: number;
   /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
   readonly recall?: Hear;
   /** Called after each append, with the state it led to. Must not throw. */
@@ -51,7 +59,7 @@ export type Hear = (entry: Entry, state: State, deeds: readonly Deed[]) => void;
 
 const NO_DEEDS: readonly Deed[] = [];
 
-/** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
+/** The state in which the run ended, or in which it was stopped or yielded: then there is no verdict. */
 export function drive(options: Drive): Promise<State> {
   const watch = stopwatchOf(options);
   return watch === null ? driveOn(options) : driveTimed(options, watch);
@@ -127,9 +135,12 @@ async function driveOn(
   act: typeof perform = perform,
   stopped: () => TimeUp | null = () => null,
 ): Promise<State> {
-  const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes } = options;
-  const { recall, observe, wantsDeeds = false, from, talk = createTalk(ports) } = options;
-  const pause = wishes?.pause;
+  const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes = {} } = options;
+  const { recall, observe, wantsDeeds = false, from, talk = createTalk(ports), parkMs } = options;
+  const { pause } = wishes;
+  /** What ends a wait, besides what stops the run. */
+  const rests = [pause, wishes.yield].filter((one) => one !== undefined);
+  const waits = createWaits(ports.clock, parkMs, wishes.yield !== undefined);
   let flow = began;
   let state = from ?? EMPTY_STATE;
   let seq = from === undefined ? 0 : past.length;
@@ -174,6 +185,7 @@ async function driveOn(
     seq += entries.length;
     state = after;
     if (entry === undefined) return;
+    waits.note(entry.event);
     talk.heard(flow, entry.event);
     observe?.(entry, next, deeds ?? NO_DEEDS);
     if (ending !== undefined) observe?.(ending, after, NO_DEEDS);
@@ -192,17 +204,21 @@ async function driveOn(
     ({ seq } = first);
     observe?.(first, state, deeds);
   }
-  while (state.pending.length > 0 && !signal.aborted && !isPausing()) {
+  let isUndone = false;
+  while (state.pending.length > 0 && !signal.aborted && !isPausing() && !isYielding()) {
     const due = state.pending[0];
     if (due?.type === "act") {
-      if (ports.act !== undefined && !(await ports.act(due, commit))) break;
+      isUndone = ports.act !== undefined && !(await ports.act(due, commit));
+      if (isUndone) break;
       state = attended(state);
+      if (isYielding()) break;
     }
     const only = state.pending[0];
     if (state.pending.length > 1) await driveSiblings();
     else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
     else {
       const command = only as StepCommand;
+      waits.begin(command);
       const event = await act(flow, state, command, ports, talk, signalFor(command, signal));
       if (isCutOff(command) && !isWhole(event)) {
         await commitCut(event);
@@ -218,12 +234,13 @@ async function driveOn(
   if (limited !== null) await endWith(limited);
   else if (!signal.aborted && isPausing()) await endWith({ type: "run.paused" }, false);
   else if (signal.aborted && state.verdict === null) await recordStop();
+  else if (!isUndone && state.pending.length > 0 && isYielding()) await recordYield();
   return state;
 
   /** How long what was under way went on is known only here. A stop counts also where it cannot be recorded. */
   async function recordStop(): Promise<void> {
     const at = state.lanes.map(({ step }) => step);
-    const isWished = wishes?.stop.aborted === true;
+    const isWished = wishes.stop?.aborted === true;
     const stopped = commit({ type: "run.stopped", ...(!isWished && { by: "signal" }), at });
     await (isWished ? stopped : stopped.catch(() => undefined));
   }
@@ -241,6 +258,16 @@ async function driveOn(
     return pause?.aborted === true && (state.verdict === null || state.verdict.outcome === "waiting");
   }
 
+  /** A run whose end is decided comes to it. */
+  function isYielding(): boolean {
+    return state.verdict === null && (wishes.yield?.aborted === true || waits.isLong(state.pending));
+  }
+
+  async function recordYield(): Promise<void> {
+    const open = waits.open(state.pending);
+    await commit({ type: "run.yielded", ...(open.length > 0 && { waits: open }) });
+  }
+
   /** What is due outside stays due: the run goes on when it is resumed. */
   async function endWith(event: Event, alone = true): Promise<void> {
     await commit(event, alone);
@@ -249,11 +276,11 @@ async function driveOn(
   }
 
   function signalFor({ type }: StepCommand, stop: AbortSignal): AbortSignal {
-    return pause !== undefined && isIdle(type) ? AbortSignal.any([stop, pause]) : stop;
+    return rests.length > 0 && isIdle(type) ? AbortSignal.any([stop, ...rests]) : stop;
   }
 
   function isCutOff({ type }: StepCommand): boolean {
-    return signal.aborted || (pause?.aborted === true && isIdle(type));
+    return signal.aborted || (isIdle(type) && rests.some(({ aborted }) => aborted));
   }
 
   /** Several lanes at once: each is committed as it comes in. A lane that is given up is stopped and waited for. */
@@ -270,7 +297,8 @@ async function driveOn(
         const given = [...running].filter(([key]) => state.verdict !== null || !wanted.has(key));
         await giveUp(running, given);
         if (state.verdict !== null || signal.aborted) return;
-        for (const [key, command] of isPausing() ? [] : wanted)
+        if (waits.isLong(state.pending)) return;
+        for (const [key, command] of isPausing() || isYielding() ? [] : wanted)
           if (!running.has(key)) running.set(key, begin(key, command));
         if (running.size === 0) return;
         const { key, event, command } = await Promise.race([...running.values()].map(({ done }) => done));
@@ -285,6 +313,7 @@ async function driveOn(
 
   function begin(key: string, command: StepCommand): Running {
     const stop = new AbortController();
+    waits.begin(command);
     const both = signalFor(command, AbortSignal.any([signal, stop.signal]));
     const done = act(flow, state, command, ports, talk, both).then((event) => ({ key, event, command }));
     return { stop, done };

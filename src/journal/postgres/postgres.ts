@@ -7,6 +7,7 @@ import { closed, outOfOrder, runHeld, runUnknown } from "../errors.ts";
 import { createBeat } from "./beat.ts";
 import { clearBlobs } from "./blobs.ts";
 import { openPostgres, type PostgresOptions } from "./connection.ts";
+import { createPostgresMail } from "./mail.ts";
 import { createPostgresReading } from "./reading.ts";
 import { createRounds } from "./rounds.ts";
 import { requireTables } from "./tables.ts";
@@ -39,6 +40,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
   }
   const { schema, name } = postgres;
   const beat = createBeat(postgres, options);
+  const mail = createPostgresMail(postgres, options.ownerId);
   const rounds = createRounds<Write>(createWriter(postgres, options));
   /** Set when it is being closed: what was offered before is still committed. */
   let isClosing = false;
@@ -89,6 +91,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
 
   return {
     ...createPostgresReading(postgres),
+    mail,
 
     async create(about, entries = [], adopted = {}) {
       const { id: run, digest, flow } = about;
@@ -123,6 +126,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
         await send({ name: "remove-blobs", text: `DELETE FROM ${schema}.run_blob WHERE run = $1` }, [
           row.key,
         ]);
+        await send({ name: "remove-mail", text: `DELETE FROM ${schema}.mail WHERE run = $1` }, [row.key]);
         await send({ name: "remove-flows", text: `DELETE FROM ${schema}.run_flow WHERE run = $1` }, [
           row.key,
         ]);
@@ -150,6 +154,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
     async close() {
       if (isClosing) return;
       isClosing = true;
+      mail.close();
       await rounds.settled();
       // What was written is safe; the lease frees the runs if this process cannot.
       postgres.waitFor(MOST_GOODBYE_MS);
