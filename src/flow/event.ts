@@ -26,7 +26,38 @@ export type Entry = {
   readonly led?: Led;
   /** The steps under way after it, while a fork is open. Absent in records of earlier versions. */
   readonly underWay?: readonly StepId[];
+  /** The files that the run works on, as they are after it, where they changed and travel with the run. */
+  readonly tree?: Tree;
 };
+
+/** The files of a run at a moment: a commit, and the digest of the stored git bundle that brings it. */
+export type Tree = { readonly commit: string; readonly blob: string };
+
+/** A remote of a repository: its name there, and its address without a password. */
+export type Remote = { readonly name: string; readonly url: string };
+
+/**
+ * Where the files of a run come from, so that any machine can drive it. Its `cwd` is then a folder within them, and so are
+ * the paths of its worktree: the process that drives it knows where they are.
+ */
+export type Source =
+  /** A commit of a repository that others can reach. `branch`: the one that it was on. */
+  | { readonly kind: "git"; readonly commit: string; readonly remote: Remote; readonly branch?: string }
+  /**
+   * A stored git bundle with what the submitter had. `files`: a commit upon the other with what was not committed.
+   * `remote`: where results can be pushed to; `needs`: a commit that the bundle builds on and that is fetched from there.
+   */
+  | {
+      readonly kind: "bundle";
+      readonly blob: string;
+      readonly commit: string;
+      readonly files?: string;
+      readonly branch?: string;
+      readonly remote?: Remote;
+      readonly needs?: string;
+    }
+  /** It works in an empty folder. */
+  | { readonly kind: "none" };
 
 /** How one visit of a step was settled. `to` is null when the run ended there. */
 export type Led = AtVisit & {
@@ -68,6 +99,10 @@ export type Event =
       readonly args: JsonObject;
       readonly input: string;
       readonly cwd: string;
+      /** Absent: it works in a folder of the machine that it was started on. */
+      readonly source?: Source;
+      /** The digest of what the submitter trusted, where anything needed trust and another machine is to drive it. */
+      readonly trusted?: string;
       readonly backend: BackendSpec;
       /** What it may spend, where that is not what the flow says. */
       readonly spending?: Granted;
@@ -241,6 +276,8 @@ export type Worktree = {
   readonly pushTo?: string;
   /** As in `run.started`; recorded here by earlier versions. */
   readonly dryRun?: true;
+  /** Nobody works in `home`: the base branch is the one of the remote, and is merged there. */
+  readonly onRemote?: true;
 };
 
 /** What a person is asked. It is open until it is told, expires, or the run is over. */

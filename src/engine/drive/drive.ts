@@ -4,10 +4,10 @@
  */
 import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
 import { visitKey, type Deed } from "../../flow/deed.ts";
-import type { Entry, Event } from "../../flow/event.ts";
+import type { Entry, Event, Tree } from "../../flow/event.ts";
 import type { StepCommand } from "../../flow/command.ts";
 import { flowFrom } from "../../flow/adopted.ts";
-import type { Granted, StepLimits } from "../../flow/flow.ts";
+import type { Flow, Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
@@ -159,12 +159,13 @@ async function driveOn(
    * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
    * or something is due before.
    */
-  const draft = (event: Event, alone = true): Draft => {
+  const draft = (event: Event, alone = true, tree: Tree | null = null): Draft => {
     const deeds: Deed[] | null = wantsDeeds ? [] : null;
     const next = stateAfter(flow, state, event, deeds);
     const at = ports.clock.now();
     const moved = movedAt(at);
-    const made = entryOf(seq + 1, at, event, next);
+    const plain = entryOf(seq + 1, at, event, next);
+    const made = tree === null ? plain : { ...plain, tree };
     const entry = moved === 0 ? made : { ...made, moved };
     const first = next.pending[0];
     if (first?.type !== "end" || !alone) return { entries: [entry], next, after: next, deeds };
@@ -191,7 +192,7 @@ async function driveOn(
   };
 
   const commit = async (event: Event, alone = true): Promise<void> => {
-    const drafted = draft(event, alone);
+    const drafted = draft(event, alone, mayChangeFiles(flow, event, ports) ? await ports.snapshot!() : null);
     await handle.append(drafted.entries);
     believe(drafted);
   };
@@ -223,7 +224,8 @@ async function driveOn(
         await commitCut(event);
         break;
       }
-      const drafted = draft(event);
+      const tree = mayChangeFiles(flow, event, ports) ? await ports.snapshot!() : null;
+      const drafted = draft(event, true, tree);
       await handle.append(drafted.entries);
       believe(drafted);
     }
@@ -351,6 +353,22 @@ type Running = {
   readonly stop: AbortController;
   readonly done: Promise<{ readonly key: string; readonly event: Event; readonly command: StepCommand }>;
 };
+
+/** Whether the files that travel with the run may be others after it. A model that is asked for one response changes none. */
+function mayChangeFiles(flow: Flow, event: Event, { snapshot, backend }: Ports): boolean {
+  if (snapshot === undefined) return false;
+  switch (event.type) {
+    case "step.called":
+    case "step.checked":
+    case "step.hooked":
+    case "effect.applied":
+      return true;
+    case "step.answered":
+      return backend.turn === undefined || flow.steps[event.step]?.by.kind === "command";
+    default:
+      return false;
+  }
+}
 
 /** Waiting is nothing that has to be finished: a question is open just the same when the run goes on. */
 function isIdle(type: StepCommand["type"]): boolean {
