@@ -48,7 +48,7 @@ export type DriveOptions = BackendOptions & {
   readonly journal?: Journal;
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
-  readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
+  readonly trust?: Pick<TrustOptions, "digest" | "confirm" | "submitted">;
   /**
    * Whether a state folder, or an imported run, that this user did not make is used: its commands run, and it names the
    * folder to work in. A `journal` that is given is the caller's own.
