@@ -22,7 +22,14 @@ import type { Flow } from "../flow/flow.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { ANY_REPOSITORY, mayFetch, readRepositoryAddress } from "./source-address.ts";
-import { asUnavailable, baseOf, createTree, restoreTree, type TreeOptions, type TreePlace } from "./tree.ts";
+import {
+  asUnavailable,
+  sharedCommit,
+  createTree,
+  restoreTree,
+  type TreeOptions,
+  type TreePlace,
+} from "./tree.ts";
 import { gitFor } from "./world/worktree.ts";
 
 export type PlaceOptions = {
@@ -106,8 +113,7 @@ function askedOf({ run, source, cwd, worktree }: PlaceOptions["started"]): Asked
 const COMMIT = /^(?:[\da-f]{40}|[\da-f]{64})$/;
 const DIGEST = /^[\da-f]{64}$/;
 const REMOTE = /^\w[\w.-]{0,99}$/;
-const BRANCH =
-  /^(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\x00-\x20\x7f./-][^\s~^:?*[\\\x00-\x20\x7f]*$/;
+const BRANCH = /^(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\p{Cc}./-][^\s~^:?*[\\\p{Cc}]*$/u;
 
 async function make(options: PlaceOptions, asked: Asked, folder: string): Promise<TravelPlace> {
   const { started, newest, flow, blobs, env, signal, onRestored } = options;
@@ -137,7 +143,7 @@ async function make(options: PlaceOptions, asked: Asked, folder: string): Promis
       : makeAgain(git, worktree, about));
   }
   const place: TreePlace = { top, index: join(folder, "tree.index"), carry: carriedBy(flow), folder };
-  const tree: TreeOptions = { git, run, place, blobs, base: baseOf(source), newest };
+  const tree: TreeOptions = { git, run, place, blobs, base: sharedCommit(source), newest };
   // The worker that drove the run last still has its files.
   if (isNew || !(await isRight(tree, source))) {
     await restore(tree, source, branch);

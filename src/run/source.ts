@@ -195,7 +195,7 @@ async function commonWith({ git, top, commit, remote }: About): Promise<string |
   return common.ok ? common.out.trim() : null;
 }
 
-/** The place of a run that travels: a folder within its files, and a worktree whose paths whoever drives it completes. */
+/** The place of a run that travels: a folder within its files, and a worktree whose paths are completed where it is driven. */
 export type TravellingPlace = { readonly cwd: string; readonly worktree?: Worktree };
 
 /** FLEET_NO_HOME where its result would stay on the machine that drove it last. */

@@ -37,7 +37,7 @@ export function newestTree(entries: readonly Entry[]): Tree | null {
 }
 
 /** The commit that everybody has who has the source. */
-export function baseOf(source: Source): string | null {
+export function sharedCommit(source: Source): string | null {
   if (source.kind === "none") return null;
   return source.kind === "bundle" ? (source.files ?? source.commit) : source.commit;
 }

@@ -40,7 +40,7 @@ export async function heldIn(git: Git, { top, index, carry }: SnapshotPlace): Pr
   return { tree, head, on: on.ok ? on.out.trim() : null };
 }
 
-/** Written as the last line, so that whoever restores it is on the same branch. */
+/** Written as the last line, so that a restored working tree is on the same branch. */
 const ON = "On ";
 
 /** The commit of these files, on top of what the run itself has committed. */

@@ -5,7 +5,7 @@ import type { Entry } from "../../flow/event.ts";
 import type { Flows } from "../../flow/flow.ts";
 import { closed, outOfOrder, runHeld, runUnknown } from "../errors.ts";
 import { createBeat } from "./beat.ts";
-import { clearBlobs } from "./blobs.ts";
+import { clearBlobs, createPostgresBlobs } from "./blobs.ts";
 import { openPostgres, type PostgresOptions } from "./connection.ts";
 import { createPostgresMail } from "./mail.ts";
 import { createPostgresReading } from "./reading.ts";
@@ -92,6 +92,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
   return {
     ...createPostgresReading(postgres),
     mail,
+    blobs: createPostgresBlobs(postgres),
 
     async create(about, entries = [], adopted = {}) {
       const { id: run, digest, flow } = about;
