@@ -66,7 +66,12 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const person = personOf(driven, onWarning);
   const about = { flow, clock, root, cwd, stateDir, repository, redactor, person, ground: around, onWarning };
   const opened = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
-  const ports = acting === null ? opened : { ...opened, act: acting.act };
+  const { snapshot } = options;
+  const ports = {
+    ...opened,
+    ...(acting !== null && { act: acting.act }),
+    ...(snapshot !== undefined && { snapshot }),
+  };
   if (ports.hooks !== undefined) stack.defer(ports.hooks.close);
   if (ports.watch.close !== undefined) stack.defer(ports.watch.close);
   try {
