@@ -141,6 +141,14 @@ const LOG = {
   offers: "folder",
   help: "write a log file to DIR, even if the agent does not configure one",
 } as const satisfies Flag;
+const SUMMARY = {
+  name: "summary",
+  yields: true,
+  takes: "FILE",
+  is: "path",
+  offers: "file",
+  help: "append a summary in Markdown to FILE (default: the file that GITHUB_STEP_SUMMARY names)",
+} as const satisfies Flag;
 const STRICT = { name: "strict", help: "treat warnings as errors" } as const satisfies Flag;
 
 /** Where a run works, and where its work goes. */
@@ -210,6 +218,7 @@ const GOING_ON = [
   SANDBOX,
   NETWORK,
   LOG,
+  SUMMARY,
   ...SPENDING,
 ] as const satisfies readonly Flag[];
 export type GlobalFlags = Values<typeof GLOBAL>;
@@ -309,6 +318,7 @@ const DECLARED = {
       SANDBOX,
       NETWORK,
       LOG,
+      SUMMARY,
       STRICT,
       ...WORKTREE,
       ...BATCH,
@@ -445,6 +455,13 @@ const DECLARED = {
       { name: "dry-run", help: "with --fix: only show what would be fixed" },
       { name: "sarif", help: "print the findings as SARIF 2.1.0, for code hosts and editors" },
       {
+        name: "format",
+        takes: "FORMAT",
+        is: "choice",
+        offers: ["text", "json", "sarif", "github"],
+        help: "how the findings are printed: github prints annotations for GitHub Actions",
+      },
+      {
         name: "max-turns",
         takes: "N",
         is: "count",
@@ -463,6 +480,7 @@ const DECLARED = {
       "lockstep check iterator --strict",
       "lockstep check iterator --fix --dry-run",
       "lockstep check --sarif > lockstep.sarif",
+      "lockstep check --format github",
     ],
     document: "findings",
   },
@@ -1030,6 +1048,13 @@ const DECLARED = {
     ],
     examples: ["lockstep studio --open", "lockstep studio --read-only", "lockstep studio --port 0 --json"],
   },
+  next: {
+    summary: "show what can be done next in this folder",
+    words: [],
+    flags: [],
+    details: ["The same as `lockstep` alone on a terminal."],
+    examples: ["lockstep next", "lockstep next --json"],
+  },
   list: {
     summary: "list the agents of the project",
     words: [],
@@ -1109,7 +1134,7 @@ const DECLARED = {
   },
   completion: {
     summary: "print a completion script for your shell",
-    words: [{ name: "bash|zsh|fish", is: ["bash", "zsh", "fish"] }],
+    words: [{ name: "bash|zsh|fish|powershell", is: ["bash", "zsh", "fish", "powershell"] }],
     flags: [],
     details: [
       "It completes commands, flags and their values, agents and their parameters, steps and runs.",
@@ -1119,6 +1144,7 @@ const DECLARED = {
       "lockstep completion bash > ~/.local/share/bash-completion/completions/lockstep",
       "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
+      "lockstep completion powershell > lockstep.ps1",
     ],
     anywhere: true,
   },
@@ -1174,6 +1200,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   import: async () => (await import("./commands/export.ts")).importFromFile,
   trust: async () => (await import("./commands/trust.ts")).trust,
   studio: async () => (await import("./commands/studio.ts")).serveStudio,
+  next: async () => (await import("./commands/next.ts")).showNext,
   list: async () => (await import("./commands/list.ts")).listProject,
   init: async () => (await import("./commands/init.ts")).initAgent,
   schema: async () => (await import("./commands/schema.ts")).printSchema,

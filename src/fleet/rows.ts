@@ -5,7 +5,7 @@ import { queueOf, type Dispatch, type Job } from "./dispatch.ts";
 import { MOST_TRIES, POISONED, type NextStretch } from "./life.ts";
 
 /** What a worker asks for. */
-export type Wanted = {
+export type WantedRuns = {
   /** Without the speech. */
   readonly queues: readonly string[];
   readonly speech: number;
@@ -17,7 +17,7 @@ export type Taken = { readonly job: Job; readonly tries: number };
 const MOST_AT_ONCE = 1000;
 
 /** Makes a job for every run that wants one. How many it made; called again until it makes none. */
-export async function promote(postgres: Postgres, dispatch: Dispatch, wanted: Wanted): Promise<number> {
+export async function promote(postgres: Postgres, dispatch: Dispatch, wanted: WantedRuns): Promise<number> {
   const { schema } = postgres;
   return await postgres.together(async (send) => {
     const text = `SELECT id, queue, grp, priority, speaks FROM ${schema}.run
@@ -84,7 +84,7 @@ export async function begin(
 }
 
 /** The stretch is over. False: the job was given to another worker, which decides what becomes of the run. */
-export async function settle(
+export async function settleRun(
   postgres: Postgres,
   dispatch: Dispatch,
   job: Job,

@@ -5,21 +5,21 @@ import { queuesOf, type Dispatch, type GroupShares, type Job } from "./dispatch.
 import { contactAt, isCalm, keepEvery, keptBy, missedBy, mustStop } from "./lease.ts";
 import { nextStretch, type Ended } from "./life.ts";
 import type { Presence } from "./presence.ts";
-import { begin, progressed, promote, settle, type Taken, type Wanted } from "./rows.ts";
+import { begin, progressed, promote, settleRun, type Taken, type WantedRuns } from "./rows.ts";
 
 export type WorkerOptions = {
   /** It waits for no server: this loop has to know when one is away. */
   readonly postgres: Postgres;
   readonly dispatch: Dispatch;
   readonly presence: Presence;
-  readonly wanted: Wanted;
+  readonly wanted: WantedRuns;
   readonly slots: number;
   readonly shares: GroupShares;
   readonly leaseMs: number;
   /** A run that goes on for longer yields, so that others get a turn. */
   readonly stretchMs: number;
   /** Drives one stretch; does not reject. */
-  readonly drive: (stretch: Stretch) => Promise<Ended>;
+  readonly drive: (stretch: StretchOfJob) => Promise<Ended>;
   /** Aborted: takes nothing more, and what is driven yields. */
   readonly draining: AbortSignal;
   /** How long what yields may take, from then on. */
@@ -30,7 +30,7 @@ export type WorkerOptions = {
 };
 
 /** One stretch of a run in this worker. */
-export type Stretch = {
+export type StretchOfJob = {
   readonly job: Job;
   /** The worker before did not come to an end with it. */
   readonly takeOver: boolean;
@@ -92,7 +92,7 @@ export async function work(options: WorkerOptions): Promise<void> {
       if (over.signal.aborted) end();
     });
   const wakePoll = () => {
-    for (const end of [...naps]) end();
+    for (const end of naps) end();
   };
   const stopOne = (one: Driven, why: "lease" | "lost" | "drain") => {
     if (one.stops.signal.aborted) return;
@@ -105,6 +105,7 @@ export async function work(options: WorkerOptions): Promise<void> {
     drainBy = Math.min(drainBy ?? by, by);
     for (const { yields } of driven) yields.abort();
   };
+  const isDraining = () => drainBy !== null;
   const keepTrouble = (error: unknown) => {
     contact = missedBy(contact, isRefusal(error), performance.now());
     observe({ kind: "trouble", error });
@@ -137,7 +138,7 @@ export async function work(options: WorkerOptions): Promise<void> {
     clearTimeout(limit);
     const tries = one.isProven ? 0 : taken.tries;
     const next = nextStretch(end, tries, options.now(), leaseMs);
-    const isSettled = await untilSaid(() => settle(postgres, dispatch, job, next));
+    const isSettled = await untilSaid(() => settleRun(postgres, dispatch, job, next));
     driven.delete(one);
     observe({ kind: "over", run: job.run, end, isSettled });
     wakePoll();
@@ -165,9 +166,9 @@ export async function work(options: WorkerOptions): Promise<void> {
 
   const poll = async (): Promise<void> => {
     if (pending.length > 0) await beginAll();
-    if (drainBy !== null || driven.size >= options.slots) return;
-    while ((await promote(postgres, dispatch, wanted)) > 0) if (drainBy !== null) return;
-    while (drainBy === null && driven.size < options.slots) {
+    if (isDraining() || driven.size >= options.slots) return;
+    while ((await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
+    while (driven.size < options.slots && !isDraining()) {
       pending = await dispatch.take(queues, options.slots - driven.size, options.shares);
       if (pending.length === 0) return;
       await beginAll();

@@ -9,7 +9,7 @@ import type { Ended } from "../../src/fleet/life.ts";
 import { offerRuns, type RunOffer } from "../../src/fleet/offer.ts";
 import { createPresence } from "../../src/fleet/presence.ts";
 import { release } from "../../src/fleet/rows.ts";
-import { work, type Stretch, type WorkerEvent } from "../../src/fleet/worker.ts";
+import { work, type StretchOfJob, type WorkerEvent } from "../../src/fleet/worker.ts";
 import type { Postgres, Rows } from "../../src/journal/postgres/connection.ts";
 import { wakeWithin } from "../../src/journal/postgres/wake.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
@@ -66,7 +66,7 @@ describe("workers", { skip }, () => {
   /** A worker within this process. */
   const startWorker = (
     queue: string,
-    drive: (stretch: Stretch) => Promise<Ended>,
+    drive: (stretch: StretchOfJob) => Promise<Ended>,
     more: {
       readonly slots?: number;
       readonly shares?: GroupShares;
@@ -111,7 +111,7 @@ describe("workers", { skip }, () => {
   test("every run that is offered is driven once, by one of two workers", async () => {
     const queue = newQueue();
     const driven: string[] = [];
-    const drive = ({ job }: Stretch) => {
+    const drive = ({ job }: StretchOfJob) => {
       driven.push(job.run);
       return Promise.resolve(ENDED);
     };
@@ -159,7 +159,7 @@ describe("workers", { skip }, () => {
   test("a wake in the moment of release is not lost", async () => {
     const queue = newQueue();
     const letters = new Map<string, { written: number; seen: number }>();
-    const drive = async ({ job: { run } }: Stretch): Promise<Ended> => {
+    const drive = async ({ job: { run } }: StretchOfJob): Promise<Ended> => {
       const own = letters.get(run)!;
       own.seen = own.written;
       // Somewhere between the last look at the letters and the end of the settling.
@@ -187,7 +187,7 @@ describe("workers", { skip }, () => {
     const driven: string[] = [];
     const attempts: number[] = [];
     let isHealed = false;
-    const drive = async ({ job, stopSignal }: Stretch): Promise<Ended> => {
+    const drive = async ({ job, stopSignal }: StretchOfJob): Promise<Ended> => {
       if (job.run === poison && !isHealed) {
         attempts.push(job.attempt);
         // As one that is gone: nothing is settled until its job was given away.
@@ -225,7 +225,7 @@ describe("workers", { skip }, () => {
     const queue = newQueue();
     const [run = ""] = await offer(queue, {});
     const attempts: number[] = [];
-    const drive = async ({ job, stopSignal, progressed }: Stretch): Promise<Ended> => {
+    const drive = async ({ job, stopSignal, progressed }: StretchOfJob): Promise<Ended> => {
       attempts.push(job.attempt);
       if (attempts.length === 6) return ENDED;
       if (attempts.length % 2 === 0) progressed();
@@ -253,7 +253,7 @@ describe("workers", { skip }, () => {
       await offer(queue, ...Array.from({ length: 5 }, () => ({ group: "B", priority: -10 }))),
     );
     await offer(queue, ...Array.from({ length: 10 }, () => ({ group: "B" })));
-    const drive = async ({ job }: Stretch): Promise<Ended> => {
+    const drive = async ({ job }: StretchOfJob): Promise<Ended> => {
       order.push(flood.has(job.run) ? "A" : low.has(job.run) ? "low" : "B");
       await new Promise((resolve) => setTimeout(resolve, 5));
       return ENDED;
@@ -311,7 +311,7 @@ describe("workers", { skip }, () => {
     let isDead = true;
     const driver =
       (speech: number) =>
-      async ({ stopSignal }: Stretch): Promise<Ended> => {
+      async ({ stopSignal }: StretchOfJob): Promise<Ended> => {
         by.push(speech);
         if (!isDead) return ENDED;
         await new Promise<void>((resolve) => stopSignal.addEventListener("abort", () => resolve()));

@@ -30,9 +30,13 @@ type Answer = { readonly rows: Rows };
 /** What we use of the package `pg`. */
 type Pool = {
   readonly query: (query: object) => Promise<Answer | readonly Answer[]>;
-  readonly connect: () => Promise<Pool & { readonly release: (broken?: Error) => void }>;
+  readonly connect: () => Promise<Client>;
   readonly on: (event: "error", listener: (error: Error) => void) => void;
   readonly end: () => Promise<void>;
+};
+type Client = Pick<Pool, "query" | "on"> & {
+  readonly off: Pool["on"];
+  readonly release: (broken?: Error) => void;
 };
 export type PostgresPackage = { readonly Pool: new (options: object) => Pool };
 
@@ -94,6 +98,9 @@ export function openPostgres({
   const inTransaction = async <T>(work: (send: Postgres["send"]) => Promise<T>): Promise<T> => {
     const connection = await pool.connect();
     let broken: Error | undefined;
+    // The query that breaks rejects as well; without a listener the event would end the process.
+    const heard = (error: Error) => void (broken ??= error);
+    connection.on("error", heard);
     try {
       await connection.query({ text: "BEGIN" });
       const result = await work(on(connection));
@@ -104,6 +111,7 @@ export function openPostgres({
       broken = error instanceof Error ? error : new Error(String(error));
       throw error;
     } finally {
+      connection.off("error", heard);
       connection.release(broken);
     }
   };

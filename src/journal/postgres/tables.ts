@@ -51,6 +51,8 @@ const tables = (schema: string): string => `
     run bigint NOT NULL, question text NOT NULL, kind text NOT NULL, body text NOT NULL,
     at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (run, kind, question)
   );
+  ALTER TABLE ${schema}.mail ADD COLUMN IF NOT EXISTS letter text;
+  CREATE INDEX IF NOT EXISTS mail_wish ON ${schema}.mail (run) WHERE kind = 'wish';
   CREATE TABLE IF NOT EXISTS ${schema}.blob (digest text PRIMARY KEY, bytes bytea NOT NULL);
   CREATE TABLE IF NOT EXISTS ${schema}.run_blob (
     run bigint NOT NULL, digest text NOT NULL REFERENCES ${schema}.blob, PRIMARY KEY (run, digest)
