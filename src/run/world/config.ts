@@ -37,6 +37,19 @@ export type UserConfig = {
   readonly env: readonly string[];
   /** What any run may spend at the most, whatever its files say, and whether it may where that cannot be checked. */
   readonly limits: Limits & Pick<Granted, "unmetered">;
+  /** What a worker of a fleet does on this machine. */
+  readonly fleet: FleetConfig;
+};
+
+export type FleetConfig = {
+  readonly concurrency?: number;
+  readonly queues?: readonly string[];
+  readonly work?: string;
+  readonly leaseSeconds?: number;
+  readonly stretchHours?: number;
+  readonly groups?: { readonly [group: string]: number };
+  readonly repositories?: readonly string[];
+  readonly trust?: "submitted" | readonly string[];
 };
 
 export type SandboxWish = "on" | "off" | "auto";
@@ -119,6 +132,7 @@ const NOTHING_SAID: UserConfig = {
   network: null,
   env: [],
   limits: {},
+  fleet: {},
 };
 
 /** What `--network` says. */
@@ -247,6 +261,13 @@ const MORE: FaultsOf = {
     const taken = Object.keys(body as JsonObject).find((key) => OWN_MEMBERS.has(key));
     return taken === undefined ? null : `${where}: Lockstep itself sets "${taken}"`;
   },
+  trust: (trust, where) => {
+    const isFit =
+      trust === "submitted" || (Array.isArray(trust) && trust.every((one: Json) => typeof one === "string"));
+    return isFit ? null : `${where} must be "submitted" or a list of digests`;
+  },
+  stretchHours: (hours, where) =>
+    Number(hours) > 0 && Number(hours) <= 20 ? null : `${where} must be a number above 0, 20 at most`,
   network: (network, where) => {
     const read = readNetwork(network);
     return "fault" in read ? `${where}: ${read.fault}` : null;
