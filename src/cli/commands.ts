@@ -1055,6 +1055,13 @@ const DECLARED = {
     ],
     examples: ["lockstep studio --open", "lockstep studio --read-only", "lockstep studio --port 0 --json"],
   },
+  next: {
+    summary: "show what can be done next in this folder",
+    words: [],
+    flags: [],
+    details: ["The same as `lockstep` alone on a terminal."],
+    examples: ["lockstep next", "lockstep next --json"],
+  },
   list: {
     summary: "list the agents of the project",
     words: [],
@@ -1134,7 +1141,7 @@ const DECLARED = {
   },
   completion: {
     summary: "print a completion script for your shell",
-    words: [{ name: "bash|zsh|fish", is: ["bash", "zsh", "fish"] }],
+    words: [{ name: "bash|zsh|fish|powershell", is: ["bash", "zsh", "fish", "powershell"] }],
     flags: [],
     details: [
       "It completes commands, flags and their values, agents and their parameters, steps and runs.",
@@ -1144,6 +1151,7 @@ const DECLARED = {
       "lockstep completion bash > ~/.local/share/bash-completion/completions/lockstep",
       "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
+      "lockstep completion powershell > lockstep.ps1",
     ],
     anywhere: true,
   },
@@ -1199,6 +1207,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   import: async () => (await import("./commands/export.ts")).importFromFile,
   trust: async () => (await import("./commands/trust.ts")).trust,
   studio: async () => (await import("./commands/studio.ts")).serveStudio,
+  next: async () => (await import("./commands/next.ts")).showNext,
   list: async () => (await import("./commands/list.ts")).listProject,
   init: async () => (await import("./commands/init.ts")).initAgent,
   schema: async () => (await import("./commands/schema.ts")).printSchema,

@@ -127,6 +127,7 @@ async function answer(argv: readonly string[]): Promise<number> {
   if (word === undefined && isAsked("help")) return await run(commandNamed("help"), ["help", ...argv]);
   if (word === undefined) {
     parseLine(argv, { flags: GLOBAL_FLAGS });
+    if (process.stdout.isTTY && !isAsked("json")) return await run(commandNamed("next"), ["next", ...argv]);
     return await printUsage(isAsked("json"));
   }
   const isFamily = verb === undefined && commandsOf(word).length > 0;
@@ -182,7 +183,7 @@ function printVersion(json: boolean): number {
   return 0;
 }
 
-/** `lockstep` alone: help, but no success. */
+/** `lockstep` alone where no person reads it: help, but no success. */
 async function printUsage(json: boolean): Promise<number> {
   if (json) throw new UsageError("No command given.");
   const { mainHelp } = await import("./help.ts");

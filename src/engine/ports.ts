@@ -19,6 +19,7 @@ import type {
   Ruling,
   Sight,
   Teller,
+  Tree,
   Usage,
 } from "../flow/event.ts";
 import type { Command } from "../flow/command.ts";
@@ -46,6 +47,8 @@ export type Ports = {
   readonly compose: Compose;
   readonly clock: Clock;
   readonly cwd: string;
+  /** The files of the run, stored where others find them, before the entry of something that may have changed them; null: they did not change. Absent: they stay where they are. */
+  readonly snapshot?: () => Promise<Tree | null>;
   /** Hears what a model says while it says it. Must not throw. */
   readonly onText?: (step: StepId, delta: string) => void;
 };
@@ -275,6 +278,14 @@ export type AskedQuestion = Question & AtVisit & { readonly run: string; readonl
 
 /** null: the question is settled without anybody's word. */
 export type Told = { readonly answer: string | null; readonly by: Teller };
+
+/** Bytes beside the journal that every process of a fleet can read, by their SHA-256: files of runs, conversations of coding agents. */
+export type Blobs = {
+  /** Stored when it resolves; gives the digest. It stays as long as a run that it was put for. */
+  readonly put: (run: string, bytes: Uint8Array) => Promise<string>;
+  /** null: there is none, or it is damaged. */
+  readonly get: (digest: string) => Promise<Uint8Array | null>;
+};
 
 // Journal.
 

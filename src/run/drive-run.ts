@@ -78,7 +78,8 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
       past,
       begin,
       signal,
-      ...(wishes !== null && { wishes }),
+      wishes: { ...wishes, ...(options.yielding !== undefined && { yield: options.yielding }) },
+      ...(options.parkMs !== undefined && { parkMs: options.parkMs }),
       wantsDeeds: listener !== null || options.observe !== undefined,
       recall: (entry, after, deeds) => {
         addEntry(report, entry);

@@ -1,5 +1,6 @@
 /** Going on with a run where its journal ends. */
 import { fold } from "../engine/drive/drive.ts";
+import { restBefore } from "../engine/drive/rest.ts";
 import { openQuestions } from "../engine/decide/people.ts";
 import { RunnerError, type Journal, type RunHandle, type RunRow } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
@@ -142,7 +143,7 @@ async function recordedRun(
       const begin = {
         type: "run.resumed",
         epoch: handle.epoch,
-        ...(isFresh(entries) && { fresh: true as const }),
+        ...restBefore(entries, flow, standing, (options.clock ?? systemClock).now()),
         ...(accepted && { accepted }),
         ...(strays.length > 0 && { strays: strays.map(redactor.text) }),
         ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
@@ -221,14 +222,6 @@ function wasConfined(entries: readonly Entry[]): boolean {
 /** Whether any step of it was begun: its worktree was whole then. */
 function hasWorked(entries: readonly Entry[]): boolean {
   return entries.some(({ event }) => event.type.startsWith("step."));
-}
-
-/** A fork that has not been driven yet. */
-function isFresh(entries: readonly Entry[]): boolean {
-  const started = entries[0]?.event;
-  if (started?.type !== "run.started" || started.forkedFrom === undefined) return false;
-  const { seq } = started.forkedFrom;
-  return !entries.slice(seq).some(({ event }) => event.type === "run.resumed");
 }
 
 async function adopt(
