@@ -61,9 +61,29 @@ export const ROOMS: { readonly [room: string]: Room } = {
     about: "The page of `lockstep studio`. Runs in a browser.",
     imports: ["flow", "tell", "studio/wire"],
   },
+  mcp: {
+    about: "The server of `lockstep mcp`: agents as tools of other programs.",
+    imports: [
+      "flow",
+      "engine",
+      "backends/peer",
+      "boundaries/redact",
+      "tell",
+      "run",
+      "studio/agent-files",
+      "studio/body",
+      "studio/command-line",
+      "studio/desk",
+      "studio/door",
+      "studio/drive",
+      "studio/guard",
+      "studio/route",
+      "studio/trusting",
+    ],
+  },
   cli: {
     about: "The command.",
-    imports: ["flow", "load", "story", "tell", "proof", "run", "testing", "studio/index"],
+    imports: ["flow", "load", "story", "tell", "proof", "run", "testing", "studio/index", "mcp/index"],
   },
 };
 
