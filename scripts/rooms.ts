@@ -81,9 +81,24 @@ export const ROOMS: { readonly [room: string]: Room } = {
       "studio/trusting",
     ],
   },
+  fleet: {
+    about: "The same runs on many machines: submitting, dispatching and driving them with PostgreSQL.",
+    imports: ["flow", "engine", "journal", "tell", "run"],
+  },
   cli: {
     about: "The command.",
-    imports: ["flow", "load", "story", "tell", "proof", "run", "testing", "studio/index", "mcp/index"],
+    imports: [
+      "flow",
+      "load",
+      "story",
+      "tell",
+      "proof",
+      "run",
+      "testing",
+      "studio/index",
+      "fleet",
+      "mcp/index",
+    ],
   },
 };
 
