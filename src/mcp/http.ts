@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { isObject, parseJson, type Json } from "../flow/json.ts";
 import { errorText, jsonLine } from "../flow/text/harmless.ts";
 import { MOST_BODY, refused, type RefusedHead } from "../studio/guard.ts";
@@ -19,6 +20,8 @@ export type McpHttp = {
 const HEAD_MS = 5000;
 const REQUEST_MS = 30_000;
 const MOST_CONNECTIONS = 256;
+/** How long a server that closes lets its last answers be read. */
+const LAST_WORDS_MS = 2000;
 
 /** `rules` is asked at every request: the port is known once the server listens. */
 export function createMcpHttp(serving: Serving, rules: () => McpRules): McpHttp {
@@ -29,6 +32,7 @@ export function createMcpHttp(serving: Serving, rules: () => McpRules): McpHttp 
     responseMode: "sse",
   });
   const sessions = createSessions(serving);
+  const posts = new Set<Promise<void>>();
   const server = createServer(
     {
       headersTimeout: HEAD_MS,
@@ -37,7 +41,12 @@ export function createMcpHttp(serving: Serving, rules: () => McpRules): McpHttp 
       maxHeaderSize: 16 * 1024,
       requireHostHeader: false,
     },
-    (request, response) => void answer({ serving, modern, sessions }, rules(), request, response),
+    (request, response) => {
+      const answering = answer({ serving, modern, sessions }, rules(), request, response);
+      if (request.method !== "POST") return;
+      posts.add(answering);
+      void answering.finally(() => posts.delete(answering));
+    },
   );
   server.maxConnections = MOST_CONNECTIONS;
   server.on("clientError", (_error, socket) => {
@@ -52,6 +61,7 @@ export function createMcpHttp(serving: Serving, rules: () => McpRules): McpHttp 
       sessions.toolsChanged();
     },
     async close() {
+      await Promise.race([Promise.allSettled(posts), delay(LAST_WORDS_MS, undefined, { ref: false })]);
       await modern.close();
       await sessions.close();
       const { promise, resolve } = Promise.withResolvers<void>();

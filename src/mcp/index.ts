@@ -28,7 +28,12 @@ export type McpOptions = Pick<McpGround, "cwd" | "env" | "settings" | "draw" | "
 /** The variable that holds the token of the server, where the user sets one. No run is given it. */
 export const TOKEN_VARIABLE = "LOCKSTEP_MCP_TOKEN";
 
-type Opened = { readonly serving: Serving; readonly close: () => Promise<void> };
+type Opened = {
+  readonly serving: Serving;
+  /** Calls that wait for a run are answered now. */
+  readonly stop: () => void;
+  readonly close: () => Promise<void>;
+};
 
 /** MCP_UNAVAILABLE where the SDK is not installed. */
 async function open(options: McpOptions): Promise<Opened> {
@@ -59,10 +64,8 @@ async function open(options: McpOptions): Promise<Opened> {
   };
   return {
     serving: createServing(sdk, ground, version),
-    close: async () => {
-      closing.abort();
-      await door.close();
-    },
+    stop: () => closing.abort(),
+    close: door.close,
   };
 }
 
@@ -72,7 +75,7 @@ export async function serveOverStdio(
   stdin: NodeJS.ReadStream,
   signal: AbortSignal,
 ): Promise<void> {
-  const { serving, close } = await open(options);
+  const { serving, stop, close } = await open(options);
   const { serveStdio } = await loadStdio(serving.ground.env);
   const gone = Promise.withResolvers<void>();
   for (const over of ["end", "close", "error"]) stdin.once(over, () => gone.resolve());
@@ -91,8 +94,9 @@ export async function serveOverStdio(
   });
   if (signal.aborted) gone.resolve();
   await gone.promise;
-  await close();
+  stop();
   await handle.close();
+  await close();
 }
 
 export type OpenMcp = {
@@ -105,7 +109,7 @@ export type OpenMcp = {
 /** `port`: 0 means any. PORT_TAKEN where it cannot be listened on. */
 export async function serveOverHttp(options: McpOptions, port: number): Promise<OpenMcp> {
   const token = tokenOf(options.env);
-  const { serving, close } = await open(options);
+  const { serving, stop, close } = await open(options);
   let hosts: readonly string[] = [];
   const http = createMcpHttp(serving, () => ({ token, hosts }));
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -124,8 +128,9 @@ export async function serveOverHttp(options: McpOptions, port: number): Promise<
     port: taken,
     token,
     close: async () => {
-      await close();
+      stop();
       await http.close();
+      await close();
     },
   };
 }

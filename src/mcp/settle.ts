@@ -29,7 +29,7 @@ export async function awaitRun(
   call: McpCall,
   waitSeconds: number,
 ): Promise<McpAnswer> {
-  await follow(journal, run, call, waitSeconds * 1000);
+  await follow(ground, journal, run, call, waitSeconds * 1000);
   if (call.signal.aborted && call.isCancelled()) await stop(ground, journal, run);
   const shown = await show(journal, run);
   const [question] = shown.outcome === "waiting" && shown.code !== "PAUSED" ? shown.questions : [];
@@ -40,9 +40,15 @@ export async function awaitRun(
   return runAnswer(shown, { typed: ground.typed, hasAnswerTool: !call.canAsk });
 }
 
-async function follow(journal: Journal, run: string, call: McpCall, ms: number): Promise<void> {
+async function follow(
+  { signal: closing }: McpGround,
+  journal: Journal,
+  run: string,
+  call: McpCall,
+  ms: number,
+): Promise<void> {
   const row = await findRun(journal, run);
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(ms)]);
+  const signal = AbortSignal.any([call.signal, closing, AbortSignal.timeout(ms)]);
   let before = "";
   for await (const moments of momentsOf(journal, row, { clock: systemClock, signal })) {
     const { entry, after } = moments.at(-1)!;
