@@ -300,7 +300,16 @@ export type Question = {
 };
 
 /** Who settled a question: a person, the time, the machine's own code, a setting, or the fact that nobody was there. */
-export type Teller = "terminal" | "answer" | "studio" | "file" | "expired" | "hook" | "setting" | "headless";
+export type Teller =
+  | "terminal"
+  | "answer"
+  | "studio"
+  | "mcp"
+  | "file"
+  | "expired"
+  | "hook"
+  | "setting"
+  | "headless";
 
 /** What was decided about one call of a response, counted from 0. */
 export type Ruling = { readonly call: number; readonly answer: string | null; readonly by: Teller };

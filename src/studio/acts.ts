@@ -298,6 +298,7 @@ const WHO_SAID: { readonly [by: string]: string } = {
   terminal: "at the terminal",
   answer: "with `lockstep answer`",
   studio: "in the studio",
+  mcp: "through an MCP client",
   file: "by a file",
   hook: "by the project's code",
   setting: "by a setting",
