@@ -260,7 +260,14 @@ export const FUZZ_PERSONAS = [
   "injected",
 ] as const;
 /** What `init` can create: the folders of templates/ that hold an agent. */
-export const TEMPLATES = ["steps", "stages", "review-loop"] as const;
+export const TEMPLATES = [
+  "steps",
+  "stages",
+  "review-loop",
+  "implement-plan",
+  "upgrade-dependencies",
+  "write-docs",
+] as const;
 export type AgentTemplate = (typeof TEMPLATES)[number];
 
 /** The files of schemas/, each without its ending. */

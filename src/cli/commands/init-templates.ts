@@ -18,6 +18,18 @@ export const TEMPLATE_FACTS: { readonly [T in AgentTemplate]: TemplateFacts } = 
     about: "writes a text, has it reviewed by a reader who sees only the text, and revises until both agree",
     example: '--task "announce the first release"',
   },
+  "implement-plan": {
+    about: "cuts a plan into two parts, builds them side by side, then tests, reviews and commits",
+    example: "--plan plan.md",
+  },
+  "upgrade-dependencies": {
+    about: "upgrades packages and adapts the code; what does not pass the tests is set aside",
+    example: '--scope "minor versions"',
+  },
+  "write-docs": {
+    about: "writes a page of the documentation from the code, with links that lead somewhere",
+    example: '--subject "getting started"',
+  },
 };
 
 /** One line for each template. */
