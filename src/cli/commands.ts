@@ -263,8 +263,10 @@ export const FUZZ_PERSONAS = [
 export const TEMPLATES = [
   "steps",
   "stages",
+  "fix-issue",
   "review-loop",
   "implement-plan",
+  "triage",
   "upgrade-dependencies",
   "write-docs",
 ] as const;

@@ -14,6 +14,10 @@ export const TEMPLATE_FACTS: { readonly [T in AgentTemplate]: TemplateFacts } = 
     about: "the same as a stage machine, one Markdown file for each stage",
     example: '--topic "tides"',
   },
+  "fix-issue": {
+    about: "fixes a GitHub issue on a branch of its own, until the tests pass and a reviewer agrees",
+    example: "--issue 12",
+  },
   "review-loop": {
     about: "writes a text, has it reviewed by a reader who sees only the text, and revises until both agree",
     example: '--task "announce the first release"',
@@ -21,6 +25,10 @@ export const TEMPLATE_FACTS: { readonly [T in AgentTemplate]: TemplateFacts } = 
   "implement-plan": {
     about: "cuts a plan into two parts, builds them side by side, then tests, reviews and commits",
     example: "--plan plan.md",
+  },
+  triage: {
+    about: "reads a GitHub issue, finds the files it is about, and labels it",
+    example: "--issue 12",
   },
   "upgrade-dependencies": {
     about: "upgrades packages and adapts the code; what does not pass the tests is set aside",

@@ -88,6 +88,8 @@ const CHOICES: readonly [flags: readonly string[], template: string | RegExp][] 
   [["--template", "review-loop", "--stages"], /leave one of them out/],
   [["--check", "make test"], /--check is for templates that run the tests of the project: steps runs none/],
   [["--template", "review-loop", "--check", "x"], /review-loop runs none/],
+  [["--template", "fix-issue", "--check", "x"], "fix-issue"],
+  [["--template", "fix-issue", "--check", " "], /--check needs a command/],
 ];
 test("the document says which template it is, and what does not fit together is refused", async () => {
   for (const [flags, template] of CHOICES) {
