@@ -273,6 +273,19 @@ export const FUZZ_PERSONAS = [
   "flaky",
   "injected",
 ] as const;
+/** What `init` can create: the folders of templates/ that hold an agent. */
+export const TEMPLATES = [
+  "steps",
+  "stages",
+  "fix-issue",
+  "review-loop",
+  "implement-plan",
+  "triage",
+  "upgrade-dependencies",
+  "write-docs",
+] as const;
+export type AgentTemplate = (typeof TEMPLATES)[number];
+
 /** The files of schemas/, each without its ending. */
 export const SCHEMA_KINDS = [
   "agent",
@@ -1110,11 +1123,36 @@ const DECLARED = {
     examples: ["lockstep list", "lockstep list --json"],
   },
   init: {
-    summary: "create a small agent that passes check and runs without an API key",
+    summary:
+      "create an agent that passes check and runs without an API key: a small one, or a ready-made flow",
     words: [{ name: "NAME", is: "new" }],
-    flags: [{ name: "stages", help: "create a stage machine instead of a steps registry" }],
-    details: ["Creates .agent/NAME/. Existing files are never overwritten."],
-    examples: ["lockstep init notes", "lockstep init notes --stages"],
+    flags: [
+      {
+        name: "template",
+        takes: "T",
+        offers: TEMPLATES,
+        help: "what to create; --template help lists the ready-made flows (default: steps; on a terminal you are asked)",
+      },
+      {
+        name: "stages",
+        help: "create a stage machine instead of a steps registry; the same as --template stages",
+      },
+      {
+        name: "check",
+        takes: "COMMAND",
+        help: "the command whose exit code decides whether work is good, for templates that run one (default: found from the files of the project)",
+      },
+    ],
+    details: [
+      "Creates .agent/NAME/. Existing files are never overwritten.",
+      `The templates are described in ${manual("templates")}.`,
+    ],
+    examples: [
+      "lockstep init notes",
+      "lockstep init notes --stages",
+      "lockstep init fixer --template fix-issue",
+      "lockstep init fixer --template fix-issue --check 'make test'",
+    ],
   },
   schema: {
     summary: "print the JSON Schema of a kind of file, or list the kinds",
