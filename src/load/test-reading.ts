@@ -7,6 +7,7 @@ import { didYouMean } from "../flow/text/suggest.ts";
 import type { Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
 import { emptyDocument, readText, type Document } from "./text/document.ts";
+import { escapesProject, joinPath, parentFolder } from "./text/paths.ts";
 import type { Reader } from "./text/shape.ts";
 import { readYaml } from "./text/yaml.ts";
 
@@ -120,14 +121,23 @@ export function testFixture(reading: TestReading, path: string, pointer: string)
   return null;
 }
 
-/** A path relative to the folder of the file. */
+/** A path relative to the folder of the file; one that leads out of the project stays one. */
 export function besideTest(file: string, path: string): string {
-  const parts = file.split("/").slice(0, -1);
-  for (const part of path.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== "." && part !== "") parts.push(part);
-  }
-  return parts.join("/");
+  return joinPath(parentFolder(file), path);
+}
+
+/** A folder that a test is run on a copy of. */
+export function requireTestFolder(reading: TestReading, folder: string, pointer: string): void {
+  const why = escapesProject(folder)
+    ? "is not in the project"
+    : reading.files.list(folder || ".") === null
+      ? reading.files.read(folder).kind === "missing"
+        ? "does not exist"
+        : "is not a folder that can be read"
+      : null;
+  if (why === null) return;
+  const fix = "Name a folder of the project, relative to the test file.";
+  reportTest(reading, "TEST-FIXTURE", pointer, `The folder ${folder} ${why}.`, fix);
 }
 
 export function valuesIn(value: Json | undefined): readonly Json[] {
