@@ -141,6 +141,14 @@ const LOG = {
   offers: "folder",
   help: "write a log file to DIR, even if the agent does not configure one",
 } as const satisfies Flag;
+const SUMMARY = {
+  name: "summary",
+  yields: true,
+  takes: "FILE",
+  is: "path",
+  offers: "file",
+  help: "append a summary in Markdown to FILE (default: the file that GITHUB_STEP_SUMMARY names)",
+} as const satisfies Flag;
 const STRICT = { name: "strict", help: "treat warnings as errors" } as const satisfies Flag;
 
 /** Where a run works, and where its work goes. */
@@ -210,6 +218,7 @@ const GOING_ON = [
   SANDBOX,
   NETWORK,
   LOG,
+  SUMMARY,
   ...SPENDING,
 ] as const satisfies readonly Flag[];
 export type GlobalFlags = Values<typeof GLOBAL>;
@@ -309,6 +318,7 @@ const DECLARED = {
       SANDBOX,
       NETWORK,
       LOG,
+      SUMMARY,
       STRICT,
       ...WORKTREE,
       ...BATCH,
@@ -445,6 +455,13 @@ const DECLARED = {
       { name: "dry-run", help: "with --fix: only show what would be fixed" },
       { name: "sarif", help: "print the findings as SARIF 2.1.0, for code hosts and editors" },
       {
+        name: "format",
+        takes: "FORMAT",
+        is: "choice",
+        offers: ["text", "json", "sarif", "github"],
+        help: "how the findings are printed: github prints annotations for GitHub Actions",
+      },
+      {
         name: "max-turns",
         takes: "N",
         is: "count",
@@ -463,6 +480,7 @@ const DECLARED = {
       "lockstep check iterator --strict",
       "lockstep check iterator --fix --dry-run",
       "lockstep check --sarif > lockstep.sarif",
+      "lockstep check --format github",
     ],
     document: "findings",
   },
