@@ -9,7 +9,7 @@ import type { Finding } from "./rules/rule.ts";
 import { emptyDocument, readText, type Document } from "./text/document.ts";
 import { escapesProject, joinPath, parentFolder } from "./text/paths.ts";
 import type { Reader } from "./text/shape.ts";
-import { readYaml } from "./text/yaml.ts";
+import { readYaml, type YamlSize } from "./text/yaml.ts";
 
 /** What reads one file. */
 export type TestReading = {
@@ -40,11 +40,14 @@ export function testDocument(files: FileTree, file: string, findings: Finding[])
   };
   if (read.kind !== "text")
     return broken(emptyDocument(file), read.kind === "missing" ? "it does not exist" : read.why);
-  const yaml = readYaml(file, read.text);
+  const yaml = readYaml(file, read.text, undefined, undefined, TEST_SIZE);
   if (yaml.kind === "read") return yaml.document;
   const [fault] = yaml.faults;
   return broken(fault?.document ?? emptyDocument(file), fault?.what ?? "it is not valid");
 }
+
+/** A recorded run is written as a test with everything that was said in it: as much as can be read of one file. */
+export const TEST_SIZE: YamlSize = { yamlLength: 8 * 1024 * 1024, yamlNodes: 500_000, yamlDepth: 80 };
 
 export function reportTest(
   { document, findings }: TestReading,

@@ -6,6 +6,7 @@ import {
   besideTest,
   reportTest,
   strictReader,
+  TEST_SIZE,
   testFixture,
   testLabel,
   testStep,
@@ -33,7 +34,7 @@ function scriptFile(reading: TestReading, path: string, pointer: string): readon
   const text = testFixture(reading, path, pointer);
   if (text === null) return [];
   const file = besideTest(reading.document.file, path);
-  const read = readYaml(file, text);
+  const read = readYaml(file, text, undefined, undefined, TEST_SIZE);
   const value = read.kind === "read" ? read.document.value : null;
   const replies = Array.isArray(value)
     ? (value as readonly Json[])

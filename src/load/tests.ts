@@ -144,7 +144,7 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
   const { cases, ...rest } = written;
   const used = usedIn(rest);
   if (cases === undefined || cases === null) {
-    for (const name of used)
+    for (const name of usedIn(withoutSaid(rest)))
       refuse(
         reading,
         pointer,
@@ -181,6 +181,16 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
 /** What is wrong with the shape is reported for the file as a whole. */
 function readQuietly({ document }: TestReading, written: Json, pointer: string): TestSource | undefined {
   return readShape(TEST, written, pointer, { document, code: "TEST-KEY", findings: [] });
+}
+
+/** What was recorded of a run may hold any text. */
+function withoutSaid({ name = "", until = "", expect = {}, script = [] }: JsonObject): JsonObject {
+  const replies = (Array.isArray(script) ? (script as readonly Json[]) : []).map((reply) => {
+    if (!isObject(reply)) return reply;
+    const { text: _text, output: _output, calls: _calls, error: _error, ...rest } = reply;
+    return rest;
+  });
+  return { name, until, expect, replies };
 }
 
 /** The names in `${case.NAME}`. */

@@ -321,7 +321,7 @@ const wrong: readonly (readonly [Json, code: string, pointer: string, message: R
   [one({ until: "" }), "TEST-KEY", "/tests/0/until", /not empty/],
   [one({ cases: [] }), "TEST-KEY", "/tests/0/cases", /at least one entry/],
   [one({ cases: [{}, null] }), "TEST-KEY", "/tests/0/cases/1", /The case is empty/],
-  [one({ input: "${case.a}" }), "TEST-KEY", "/tests/0", /\$\{case\.a\} is used, and the test has no cases/],
+  [one({ name: "${case.a}" }), "TEST-KEY", "/tests/0", /\$\{case\.a\} is used, and the test has no cases/],
   [
     one({ input: "${case.risk}", cases: [{ risk: "a" }, { risk: "b", rsk: "c" }] }),
     "TEST-KEY",
