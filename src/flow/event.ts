@@ -320,7 +320,8 @@ export type ForkOrigin = { readonly run: string; readonly seq: number; readonly 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };
 
-export type HookName = "setup" | "checkGate" | "assert" | "exit" | "next";
+export const HOOK_NAMES = ["setup", "checkGate", "assert", "exit", "next"] as const;
+export type HookName = (typeof HOOK_NAMES)[number];
 
 export type HookResult =
   /** The project has no code for this. */
