@@ -185,9 +185,8 @@ export async function goOnWith(
 }
 
 /** The line as the person would type it, without what only the studio needs. */
-export function shownLine({ command, stateFlag }: Studio, { words, input }: CommandLine): string {
-  const state = stateFlag === undefined ? [] : [`--state=${stateFlag}`];
-  return lineText(command, { words: [...words, ...state], ...(input !== undefined && { input }) });
+export function shownLine({ command, where }: Studio, { words, input }: CommandLine): string {
+  return lineText(command, { words: [...words, ...where], ...(input !== undefined && { input }) });
 }
 
 export async function actAnswer({ params, body }: StudioRequest, studio: Studio): Promise<StudioAnswer> {

@@ -13,6 +13,9 @@ export type Door = {
   readonly close: () => Promise<void>;
 };
 
+/** A person looks at the page: that a server is away is said soon. */
+const PATIENCE_MS = 2000;
+
 type Opened = { readonly id: string; readonly journal: Promise<Journal | null> };
 
 /** `place`: the state folder, or the address of the server that records runs. */
@@ -34,7 +37,9 @@ export function openDoor(place: string, env: NodeJS.ProcessEnv): Door {
       if (opened !== null && opened.id !== id) await shut();
       if (id === null || isClosed) return null;
       if (opened === null) {
-        const journal = openExistingJournal(place, { now: Date.now }, { env }).then(considerate);
+        const journal = openExistingJournal(place, { now: Date.now }, { env, patienceMs: PATIENCE_MS }).then(
+          considerate,
+        );
         const attempt = { id, journal };
         opened = attempt;
         // What failed is tried again by the next request.

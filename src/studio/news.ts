@@ -1,5 +1,6 @@
 /** One look at the journal for everybody who listens: which runs changed, which are gone, and how many questions are open. */
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
+import { errorText } from "../flow/text/harmless.ts";
 import { everyRow, summarise, type RunSummary } from "../run/records/runs.ts";
 import type { FoldShelf } from "./shelf.ts";
 import type { LineFacts, RunLine, StreamMessage } from "./wire.ts";
@@ -13,6 +14,8 @@ export type StudioNews = {
   readonly asking: (journal: Journal) => Promise<ReadonlyMap<string, number>>;
   /** The cursor from which on everybody who listens hears of everything. */
   readonly ready: () => Promise<string>;
+  /** Why the journal cannot be read; null: it can. */
+  readonly problem: () => string | null;
   /** Tells everybody. */
   readonly say: (message: StreamMessage) => void;
   /** What has to be done before the process may end. */
@@ -38,6 +41,8 @@ const MOST_NEWS = 500;
 const MOST_FACTS = 5000;
 /** The first rows of a list wait so long for what is not known yet. */
 const PATIENCE_MS = 60;
+/** How long a journal that cannot be read is left alone. */
+const AWAY_MS = 1000;
 
 type Known = { readonly events: number; readonly createdAt: number; readonly facts: LineFacts | null };
 
@@ -62,6 +67,7 @@ export function createNews(
   let isFirst = true;
   let looks = 0;
   let isClosed = false;
+  let problem: string | null = null;
 
   const say = (message: StreamMessage) => {
     for (const { hear } of listeners) hear(message, toWire(opened?.cursor ?? ""));
@@ -104,18 +110,15 @@ export function createNews(
   };
 
   const look = async () => {
-    const journal = await open().catch((error: unknown) => {
-      if (error instanceof RunnerError) return null;
-      throw error;
-    });
-    const wasFirst = isFirst;
-    isFirst = false;
+    const journal = await open();
     if (journal === null || journal !== opened?.journal) {
-      const isChanged = !wasFirst && (opened !== null || journal !== null);
+      const isChanged = !isFirst && (opened !== null || journal !== null);
       opened = null;
       asks = null;
       if (journal !== null) await begin(journal);
-      if (isChanged) say({ type: "reset" });
+      isFirst = false;
+      noteProblem(null);
+      if (isChanged) await tellReset(journal);
       return;
     }
     looks += 1;
@@ -124,6 +127,24 @@ export function createNews(
     if (looks % ROWS_EVERY === 0) await tellRows(opened);
     const cursor = toWire(opened.cursor);
     for (const { looked } of listeners) looked(changed, journal, cursor);
+  };
+
+  const tellReset = async (journal: Journal | null) => {
+    say({ type: "reset" });
+    const map = journal === null ? new Map<string, number>() : await asking(journal);
+    say({ type: "questions", open: sum(map), runs: [...map.keys()] });
+  };
+
+  /** What was known may have changed meanwhile, so all of it is looked at again once it can be read. */
+  const noteProblem = (reason: string | null) => {
+    if (reason !== null) {
+      opened = null;
+      asks = null;
+      isFirst = false;
+    }
+    if (reason === problem) return;
+    problem = reason;
+    say({ type: "journal", problem });
   };
 
   const newsOf = async (at: NonNullable<typeof opened>): Promise<ReadonlySet<string>> => {
@@ -137,7 +158,7 @@ export function createNews(
       at.cursor = cursor;
       if (lost) {
         asks = null;
-        say({ type: "reset" });
+        await tellReset(at.journal);
         break;
       }
       for (const { run, seq } of entries) {
@@ -221,7 +242,7 @@ export function createNews(
   // What cannot be read now is looked at again.
   const lookOnce = () =>
     (looking ??= look()
-      .catch(() => undefined)
+      .catch((error: unknown) => noteProblem(errorText(error)))
       .finally(() => {
         looking = null;
       }));
@@ -229,12 +250,14 @@ export function createNews(
   const goOn = async () => {
     await lookOnce();
     timer = undefined;
-    if (listeners.size > 0 && !isClosed) timer = setTimeout(() => void goOn(), LOOK_MS);
+    if (listeners.size > 0 && !isClosed)
+      timer = setTimeout(() => void goOn(), problem === null ? LOOK_MS : AWAY_MS);
   };
 
   return {
     say,
     asking,
+    problem: () => problem,
     listen(listener) {
       if (listeners.size === 0) {
         opened = null;

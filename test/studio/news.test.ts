@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Journal, NewRun, RunHandle } from "../../src/engine/ports.ts";
+import { RunnerError, type Journal, type NewRun, type RunHandle } from "../../src/engine/ports.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import { createMemoryJournal } from "../../src/run/index.ts";
 import { parseBundle } from "../../src/run/records/bundle.ts";
@@ -103,6 +103,33 @@ test("a listener hears of every run that is written to, as it stands, and when i
   await journal.remove("one");
   await until(() => heard.some(({ type }) => type === "gone" || type === "reset"), "it is removed");
   leave();
+});
+
+test("a journal that cannot be read is said to be so once, and everything is asked for again afterwards", async () => {
+  await using at = await open();
+  let fault: Error | null = null;
+  const reader = (await at.studio.journal())!;
+  const news = createNews(async () => {
+    if (fault !== null) throw fault;
+    return reader;
+  }, createShelf());
+  const heard: StreamMessage[] = [];
+  const leave = news.listen({ hear: (message) => void heard.push(message), looked: () => undefined });
+  await news.ready();
+  assert.deepEqual([news.problem(), heard], [null, []]);
+  fault = new RunnerError("JOURNAL_UNAVAILABLE", "It is away.");
+  await until(() => heard.length > 0, "it is said");
+  await news.ready();
+  assert.deepEqual([news.problem(), heard], ["It is away.", [{ type: "journal", problem: "It is away." }]]);
+  fault = null;
+  await until(() => heard.some(({ type }) => type === "questions"), "it can be read again");
+  assert.deepEqual(heard.slice(1), [
+    { type: "journal", problem: null },
+    { type: "reset" },
+    { type: "questions", open: 0, runs: [] },
+  ]);
+  leave();
+  news.close();
 });
 
 test("a run that nobody drives any more is told of although nothing was written", async () => {

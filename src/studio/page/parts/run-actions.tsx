@@ -2,7 +2,8 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { RunDocument, RunLine } from "../../wire.ts";
-import { act, authorized, refusedOf, type RefusedRequest } from "../ask.ts";
+import { act, refusedOf, type RefusedRequest } from "../ask.ts";
+import { authorized } from "../token.ts";
 import { go } from "../go.tsx";
 import { announce } from "../keys.ts";
 import { useMayAct } from "../project.ts";
