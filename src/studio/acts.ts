@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Journal } from "../engine/ports.ts";
 import { defined, type JsonObject } from "../flow/json.ts";
 import { hasErrors } from "../flow/problem.ts";
+import { HIDDEN_VALUE, holdsRedacted } from "../flow/text/redacted.ts";
 import { RunnerError } from "../run/errors.ts";
 import { answerQuestion, questionsOf, type Questions } from "../run/people/answer.ts";
 import { pauseRun, stopRun } from "../run/people/steer.ts";
@@ -92,13 +93,16 @@ export function argumentsRequest(body: JsonObject, { project, cwd }: Studio): Ar
     throw new StudioRefusal(400, "USAGE", "A script replaces the model: give one of them.", {
       field: "model",
     });
+  const input = textMember(body, "input");
+  if (input !== undefined && holdsRedacted(input))
+    throw new StudioRefusal(400, "USAGE", HIDDEN_VALUE, { field: "input" });
   const strange = Object.keys(limits ?? {}).find((name) => !/^[\w.-]+$/.test(name));
   if (strange !== undefined)
     throw new StudioRefusal(400, "USAGE", `There is no limit "${strange.slice(0, 80)}".`, {
       field: "limits",
     });
   const optional = {
-    input: textMember(body, "input"),
+    input,
     model,
     script,
     limits,
