@@ -5,7 +5,7 @@ import { constants, gzip } from "node:zlib";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { errorText, jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
-import type { Assets } from "./assets.ts";
+import type { Asset, Assets } from "./assets.ts";
 import { judgeRequest, MOST_BODY, type GuardRules } from "./guard.ts";
 import {
   findRoute,
@@ -152,7 +152,7 @@ async function sendPage(
   const [first = "", ...rest] = segments;
   const asset = await assets(rest.length === 0 && first.includes(".") ? first : "index.html");
   if (asset === null) throw new StudioRefusal(404, "NOT_FOUND", "The studio has no such file.");
-  await sendBody(request, response, 200, asset.type, asset.body, isHead);
+  await sendBody(request, response, 200, asset, isHead);
 }
 
 async function send(
@@ -236,20 +236,19 @@ async function sendJson(
   document: object,
 ): Promise<void> {
   const body = Buffer.from(jsonLine(document));
-  await sendBody(request, response, status, "application/json; charset=utf-8", body, false);
+  await sendBody(request, response, status, { type: "application/json; charset=utf-8", body }, false);
 }
 
 async function sendBody(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
-  type: string,
-  body: Buffer,
+  { type, body, packed }: Pick<Asset, "type" | "body"> & Partial<Asset>,
   isHead: boolean,
 ): Promise<void> {
   const accepted = request.headers["accept-encoding"] ?? "";
   const isShort = body.length < COMPRESS_FROM || !/\bgzip\b/.test(accepted);
-  const sent = isShort ? body : await compress(body, { level: constants.Z_BEST_SPEED });
+  const sent = isShort ? body : (packed ?? (await compress(body, { level: constants.Z_BEST_SPEED })));
   response.writeHead(status, {
     "Content-Type": type,
     "Content-Length": sent.length,

@@ -9,7 +9,6 @@ import { announce } from "../keys.ts";
 import { useMayAct } from "../project.ts";
 import { visitText } from "../route.ts";
 import { actionsOf, type RunAction } from "../run-actions.ts";
-import { hasScreen } from "../screens/known.ts";
 import { Foreign } from "./foreign.tsx";
 
 export function RunActions({
@@ -58,7 +57,7 @@ export function RunActions({
                   : action.name}
             </button>
           ))}
-        {mayAct && last !== undefined && hasScreen("fork") && (
+        {mayAct && last !== undefined && (
           <button
             type="button"
             class="btn"
@@ -68,7 +67,7 @@ export function RunActions({
             Fork
           </button>
         )}
-        {document.shown.forkedFrom !== null && hasScreen("compare") && (
+        {document.shown.forkedFrom !== null && (
           <button
             type="button"
             class="btn"
