@@ -54,7 +54,7 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
   const door = openDoor(recordPlace(project), env);
   const shelf = createShelf();
   const desk = createDesk(project, options.knowledge, { cwd, stateFlag: stateDir, env });
-  const news = withFileNews(createNews(door.journal, shelf), desk, closing.signal);
+  const news = withFileNews(createNews(door.journal, shelf, { watch: door.watch }), desk, closing.signal);
   const streams = createStreams();
   const { value: redact } = createRedactor(() => secretsOf({ env, cwd }));
   const host = options.host ?? "127.0.0.1";

@@ -29,11 +29,14 @@ export type NewsListener = {
   readonly looked: (changed: ReadonlySet<string>, journal: Journal, cursor: string) => void;
 };
 
-/** How long a change stays unseen at most. */
+/** How long a change stays unseen at most while runs move. */
 export const LOOK_MS = 40;
-/** So many looks apart: messages about rows, and asking whether processes still drive their runs. */
-const ROWS_EVERY = 6;
-const OWNERS_EVERY = 12;
+/** How long nothing has to happen until looks are rarer, and how rare. */
+const CALM_AFTER_MS = 2000;
+const CALM_MS = 250;
+/** So far apart: messages about rows, and asking whether processes still drive their runs. */
+const ROWS_MS = 240;
+const OWNERS_MS = 480;
 /** Rows in one message. */
 const MOST_ROWS = 100;
 /** Entries that are read at once. */
@@ -46,11 +49,18 @@ const AWAY_MS = 1000;
 
 type Known = { readonly events: number; readonly createdAt: number; readonly facts: LineFacts | null };
 
+export type NewsOptions = {
+  /** Calls back when the journal may have been written to, where that can be known without looking. Gives what ends it. */
+  readonly watch?: (changed: () => void) => () => void;
+  readonly calmMs?: number;
+};
+
 export function createNews(
   open: () => Promise<Journal | null>,
   shelf: FoldShelf,
-  now: () => number = Date.now,
+  { watch = () => () => undefined, calmMs = CALM_MS }: NewsOptions = {},
 ): StudioNews {
+  const now = () => performance.now();
   const listeners = new Set<NewsListener>();
   const facts = new Map<string, Known>();
   /** Runs whose rows have to be told of. */
@@ -65,7 +75,14 @@ export function createNews(
   let looking: Promise<void> | null = null;
   /** No listener has heard anything yet, so nothing can be missing. */
   let isFirst = true;
-  let looks = 0;
+  let rowsAt = 0;
+  let ownersAt = 0;
+  /** When something was new. */
+  let newsAt = 0;
+  let lookedAt = 0;
+  let unwatch: (() => void) | null = null;
+  /** Something may have been written since the newest look began. */
+  let isWoken = false;
   let isClosed = false;
   let problem: string | null = null;
 
@@ -121,10 +138,16 @@ export function createNews(
       if (isChanged) await tellReset(journal);
       return;
     }
-    looks += 1;
     const changed = await newsOf(opened);
-    if (looks % OWNERS_EVERY === 0) await lookAtOwners(journal);
-    if (looks % ROWS_EVERY === 0) await tellRows(opened);
+    if (changed.size > 0) newsAt = now();
+    if (now() - ownersAt >= OWNERS_MS) {
+      ownersAt = now();
+      await lookAtOwners(journal);
+    }
+    if (now() - rowsAt >= ROWS_MS) {
+      rowsAt = now();
+      await tellRows(opened);
+    }
     const cursor = toWire(opened.cursor);
     for (const { looked } of listeners) looked(changed, journal, cursor);
   };
@@ -248,10 +271,30 @@ export function createNews(
       }));
 
   const goOn = async () => {
+    isWoken = false;
+    lookedAt = now();
     await lookOnce();
-    timer = undefined;
-    if (listeners.size > 0 && !isClosed)
-      timer = setTimeout(() => void goOn(), problem === null ? LOOK_MS : AWAY_MS);
+    if (listeners.size === 0 || isClosed) return;
+    const isCalm = now() - newsAt > CALM_AFTER_MS && dirty.size === 0 && problem === null;
+    if (!isCalm) rest();
+    else unwatch ??= watch(wake);
+    lookIn(problem !== null ? AWAY_MS : isCalm && !isWoken ? calmMs : LOOK_MS);
+  };
+
+  const wake = () => {
+    isWoken = true;
+    if (looking === null) lookIn(Math.max(0, lookedAt + LOOK_MS - now()));
+  };
+
+  const lookIn = (ms: number) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void goOn(), ms);
+  };
+
+  const rest = () => {
+    clearTimeout(timer);
+    unwatch?.();
+    unwatch = null;
   };
 
   return {
@@ -264,12 +307,10 @@ export function createNews(
         isFirst = true;
       }
       listeners.add(listener);
-      timer ??= setTimeout(() => void goOn(), 0);
+      if (listeners.size === 1) lookIn(0);
       return () => {
         listeners.delete(listener);
-        if (listeners.size > 0) return;
-        clearTimeout(timer);
-        timer = undefined;
+        if (listeners.size === 0) rest();
       };
     },
     async ready() {
@@ -291,7 +332,7 @@ export function createNews(
     },
     close() {
       isClosed = true;
-      clearTimeout(timer);
+      rest();
     },
   };
 }

@@ -187,6 +187,33 @@ test("nobody listens: the journal is not asked anything", async () => {
   news.close();
 });
 
+test("while nothing happens the journal is left alone, until it is written to", async () => {
+  await using at = await open();
+  const reader = (await at.studio.journal())!;
+  let wake: (() => void) | null = null;
+  const news = createNews(() => Promise.resolve(reader), createShelf(), {
+    // Only being woken leads to another look within the time of this test.
+    calmMs: 3_600_000,
+    watch: (changed) => {
+      wake = changed;
+      return () => {
+        wake = null;
+      };
+    },
+  });
+  const heard: StreamMessage[] = [];
+  const leave = news.listen({ hear: (message) => void heard.push(message), looked: () => undefined });
+  await until(() => wake !== null, "it waits to be woken");
+  await gate.begin(at.journal, "one", 3);
+  assert.deepEqual(rowsIn(heard, "one"), []);
+  wake!();
+  await until(() => rowsIn(heard, "one").length > 0, "it looks");
+  await until(() => wake !== null, "it waits again once nothing has happened for a while");
+  leave();
+  assert.equal(wake, null);
+  news.close();
+});
+
 // Streams.
 
 type Client = Wire & { readonly messages: StreamMessage[]; owed: number; isClosed: boolean };
