@@ -61,9 +61,13 @@ export const ROOMS: { readonly [room: string]: Room } = {
     about: "The page of `lockstep studio`. Runs in a browser.",
     imports: ["flow", "tell", "studio/wire"],
   },
+  fleet: {
+    about: "The same runs on many machines: submitting, dispatching and driving them with PostgreSQL.",
+    imports: ["flow", "engine", "journal", "tell", "run"],
+  },
   cli: {
     about: "The command.",
-    imports: ["flow", "load", "story", "tell", "proof", "run", "testing", "studio/index"],
+    imports: ["flow", "load", "story", "tell", "proof", "run", "testing", "studio/index", "fleet"],
   },
 };
 

@@ -1,6 +1,6 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
-import { UsageError, type Flag, type Offer, type Values } from "./args.ts";
+import { oneOf, UsageError, type Flag, type Offer, type Values } from "./args.ts";
 import type { CommandCall } from "./call.ts";
 
 /** A command, as it is declared in the table below. */
@@ -141,6 +141,14 @@ const LOG = {
   offers: "folder",
   help: "write a log file to DIR, even if the agent does not configure one",
 } as const satisfies Flag;
+const SUMMARY = {
+  name: "summary",
+  yields: true,
+  takes: "FILE",
+  is: "path",
+  offers: "file",
+  help: "append a summary in Markdown to FILE (default: the file that GITHUB_STEP_SUMMARY names)",
+} as const satisfies Flag;
 const STRICT = { name: "strict", help: "treat warnings as errors" } as const satisfies Flag;
 
 /** Where a run works, and where its work goes. */
@@ -210,6 +218,7 @@ const GOING_ON = [
   SANDBOX,
   NETWORK,
   LOG,
+  SUMMARY,
   ...SPENDING,
 ] as const satisfies readonly Flag[];
 export type GlobalFlags = Values<typeof GLOBAL>;
@@ -309,6 +318,7 @@ const DECLARED = {
       SANDBOX,
       NETWORK,
       LOG,
+      SUMMARY,
       STRICT,
       ...WORKTREE,
       ...BATCH,
@@ -445,6 +455,13 @@ const DECLARED = {
       { name: "dry-run", help: "with --fix: only show what would be fixed" },
       { name: "sarif", help: "print the findings as SARIF 2.1.0, for code hosts and editors" },
       {
+        name: "format",
+        takes: "FORMAT",
+        is: "choice",
+        offers: ["text", "json", "sarif", "github"],
+        help: "how the findings are printed: github prints annotations for GitHub Actions",
+      },
+      {
         name: "max-turns",
         takes: "N",
         is: "count",
@@ -463,6 +480,7 @@ const DECLARED = {
       "lockstep check iterator --strict",
       "lockstep check iterator --fix --dry-run",
       "lockstep check --sarif > lockstep.sarif",
+      "lockstep check --format github",
     ],
     document: "findings",
   },
@@ -878,12 +896,12 @@ const DECLARED = {
     ],
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
   },
-  fleet: {
+  "fleet init": {
     summary: "prepare a PostgreSQL server that records runs",
-    words: [{ name: "init", is: ["init"] }],
+    words: [],
     flags: [],
     details: [
-      "init makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
+      "Makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
       "It is harmless when repeated. No other command makes or changes tables.",
       `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
     ],
@@ -1030,6 +1048,13 @@ const DECLARED = {
     ],
     examples: ["lockstep studio --open", "lockstep studio --read-only", "lockstep studio --port 0 --json"],
   },
+  next: {
+    summary: "show what can be done next in this folder",
+    words: [],
+    flags: [],
+    details: ["The same as `lockstep` alone on a terminal."],
+    examples: ["lockstep next", "lockstep next --json"],
+  },
   list: {
     summary: "list the agents of the project",
     words: [],
@@ -1109,7 +1134,7 @@ const DECLARED = {
   },
   completion: {
     summary: "print a completion script for your shell",
-    words: [{ name: "bash|zsh|fish", is: ["bash", "zsh", "fish"] }],
+    words: [{ name: "bash|zsh|fish|powershell", is: ["bash", "zsh", "fish", "powershell"] }],
     flags: [],
     details: [
       "It completes commands, flags and their values, agents and their parameters, steps and runs.",
@@ -1119,14 +1144,18 @@ const DECLARED = {
       "lockstep completion bash > ~/.local/share/bash-completion/completions/lockstep",
       "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
+      "lockstep completion powershell > lockstep.ps1",
     ],
     anywhere: true,
   },
   help: {
     summary: "show help, for all or for one command",
-    words: [{ name: "COMMAND", optional: true, is: "command" }],
+    words: [
+      { name: "COMMAND", optional: true, is: "command" },
+      { name: "VERB", optional: true, is: "new" },
+    ],
     flags: [],
-    examples: ["lockstep help run"],
+    examples: ["lockstep help run", "lockstep help fleet init"],
     anywhere: true,
   },
 } as const satisfies { readonly [name: string]: Declaration };
@@ -1162,7 +1191,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
-  fleet: async () => (await import("./commands/fleet.ts")).fleet,
+  "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,
@@ -1171,6 +1200,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   import: async () => (await import("./commands/export.ts")).importFromFile,
   trust: async () => (await import("./commands/trust.ts")).trust,
   studio: async () => (await import("./commands/studio.ts")).serveStudio,
+  next: async () => (await import("./commands/next.ts")).showNext,
   list: async () => (await import("./commands/list.ts")).listProject,
   init: async () => (await import("./commands/init.ts")).initAgent,
   schema: async () => (await import("./commands/schema.ts")).printSchema,
@@ -1191,11 +1221,22 @@ export const COMMANDS: readonly CliCommand[] = (Object.keys(DECLARED) as readonl
   },
 );
 
-export function commandNamed(word: string): CliCommand {
-  const command = COMMANDS.find((other) => other.name === word);
+/** `verb`: the word that follows, which is part of some names. */
+export function commandNamed(word: string, verb = ""): CliCommand {
+  const command = COMMANDS.find(({ name }) => name === word || name === `${word} ${verb}`);
   if (command !== undefined) return command;
-  const candidates = COMMANDS.map((other) => other.name);
+  const verbs = commandsOf(word).map(({ name }) => name.slice(word.length + 1));
+  if (verbs.length > 0) {
+    const given = verb === "" ? "." : `, not "${verb}".`;
+    throw new UsageError(`${word} needs ${oneOf(verbs)}${given}`, { word: verb, candidates: verbs });
+  }
+  const candidates = [...new Set(COMMANDS.map(({ name }) => name.split(" ")[0]!))];
   throw new UsageError(`There is no command "${word}".`, { word, candidates });
+}
+
+/** Those whose name begins with this word: `fleet init` and its like. */
+export function commandsOf(word: string): readonly CliCommand[] {
+  return COMMANDS.filter(({ name }) => name.startsWith(`${word} `));
 }
 
 /** The flags of all commands, each once: enough to tell on a line which words are flags' values. */

@@ -77,6 +77,10 @@ export type DriveOptions = BackendOptions & {
   readonly notify?: (text: string) => void;
   /** Whether `pause` and `stop` from other processes are heeded; they are, unless `journal` is given. */
   readonly steered?: boolean;
+  /** When it aborts, what is under way is finished and recorded, and nothing more is begun: any process can go on. */
+  readonly yielding?: AbortSignal;
+  /** The run yields where all it does is to wait for longer than this. Absent: it waits here, however long. */
+  readonly parkMs?: number;
   /** What the run and its steps may spend, in the place of what files and settings say; `resume` raises it. */
   readonly spending?: Granted;
   /** What becomes of a tool call outside of a stage's list when no person can be asked. */

@@ -6,6 +6,7 @@ import { hasErrors } from "../flow/problem.ts";
 import { HIDDEN_VALUE, holdsRedacted } from "../flow/text/redacted.ts";
 import { RunnerError } from "../run/errors.ts";
 import { answerQuestion, questionsOf, type Questions } from "../run/people/answer.ts";
+import { mailPlace } from "../run/people/mail.ts";
 import { pauseRun, stopRun } from "../run/people/steer.ts";
 import { foldRun } from "../run/records/fold.ts";
 import { findRun, readRow, summarise } from "../run/records/runs.ts";
@@ -221,7 +222,8 @@ export async function actAnswer({ params, body }: StudioRequest, studio: Studio)
       command: shownLine(studio, line),
     } satisfies AnsweredDocument);
   }
-  await answerQuestion(stateDir, asked, question, said, studio.now(), studio.env, "studio");
+  const place = mailPlace(journal, stateDir);
+  await answerQuestion(place, asked, question, said, studio.now(), studio.env, "studio");
   const more = wantsMore ? await goesOn(journal, studio, asked) : ({ goesOn: "no" } as const);
   const command = shownLine(studio, { words: wantsMore ? words : [...words, "--no-resume"] });
   return reply({ ...settled, ...more, command } satisfies AnsweredDocument);

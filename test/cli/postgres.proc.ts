@@ -15,6 +15,20 @@ const missing =
   pgPackage() === null ? "pg@8 (runs on PostgreSQL)" : "PostgreSQL 15 or newer (runs on PostgreSQL)";
 const { skip } = needs(pgPackage() !== null && programs !== undefined, missing);
 
+/** Its first step asks before it writes a file. */
+function writeAsking(world: World): void {
+  writeAgent(world, "notes", {
+    registry: ({ steps }) => {
+      (steps as { [id: string]: { permissionMode?: string } })["initial.note"]!.permissionMode = "default";
+    },
+    agent: ({ runner }) => {
+      (runner as { boundaries: { allowedTools: readonly string[] } }).boundaries.allowedTools = ["*"];
+    },
+  });
+  const write = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
+  world.write("asking.json", script(write, replies.initial(), replies.continuation(), replies.closure()));
+}
+
 describe("runs on PostgreSQL", { skip }, () => {
   let server: PostgresServer;
   before(async () => {
@@ -105,25 +119,59 @@ describe("runs on PostgreSQL", { skip }, () => {
     );
   });
 
-  test("pausing a run makes a state folder that stays the user's own", async () => {
+  test("are paused, stopped and answered from another machine, and nothing is left in its folder", async () => {
     using world = project();
-    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=paused` };
+    using elsewhere = createWorld();
+    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=steered` };
     assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
     const limited = { step: "initial.note", error: { kind: "rate-limit", retryAfterMs: 50_000 } };
-    world.write("slow.json", script(limited));
-    const child = world.begin(["run", "notes", "--topic", "x", "--script", "slow.json", "--json"], {
-      ...world.env,
-      ...around,
-    });
-    await until(async () => {
-      const { runs } = onlyDocument(await world.lockstep(["runs", "--json"], { env: around }));
-      return (runs as readonly { events: number }[]).some(({ events }) => events >= 2);
-    }, "the run waits");
-    const paused = await world.lockstep(["pause", "@last"], { env: around });
-    assert.equal(paused.code, 0, paused.stderr);
-    await until(() => child.exitCode !== null, "the run has ended");
-    const local = onlyDocument(await world.lockstep(run, { env }));
-    assert.equal(local.outcome, "completed", String(local.reason));
+    world.write("slow.json", script(limited, replies.initial(), replies.continuation(), replies.closure()));
+    const slow = ["run", "notes", "--topic", "x", "--script", "slow.json", "--json"];
+    const driven = async (args: readonly string[]) => {
+      const before = await newest();
+      const child = world.begin(args, { ...world.env, ...around });
+      await until(async () => {
+        assert.equal(child.exitCode, null);
+        const row = await newest();
+        return row !== undefined && row.run !== before?.run && row.events >= 2;
+      }, "the run waits");
+      return { child, run: (await newest())!.run };
+    };
+    const newest = async () => {
+      const { runs } = onlyDocument(
+        await world.lockstep(["runs", "--json", "--limit", "1"], { env: around }),
+      );
+      return (runs as readonly { run: string; events: number }[])[0];
+    };
+    const says = async (from: World, args: readonly string[]) => {
+      const said = await from.lockstep([...args, "--json"], { env: around });
+      assert.ok(said.code === 0 || said.code === 5, said.stderr);
+      return onlyDocument(said);
+    };
+    for (const [verb, state, onward] of [
+      ["pause", "paused", "continue"],
+      ["stop", "stopped", "resume"],
+    ] as const) {
+      const { child, run: id } = await driven(slow);
+      assert.equal((await says(elsewhere, [verb, id])).state, state);
+      await until(() => child.exitCode !== null, "the run has ended");
+      const refused = await world.lockstep(["resume", id, "--no-color"], { env: around });
+      if (verb === "pause") assert.match(refused.stderr, /is paused. Continue with/);
+      else assert.equal(refused.code, 0, refused.stderr);
+      if (verb === "pause") assert.equal((await says(world, [onward, id])).outcome, "completed");
+    }
+    writeAsking(world);
+    const asking = await driven([...slow.with(5, "asking.json"), "--wait"]);
+    const { questions } = await says(elsewhere, ["answer", asking.run]);
+    const [question] = questions as readonly { id: string }[];
+    const answered = await says(elsewhere, ["answer", asking.run, question!.id, "allow"]);
+    assert.equal(answered.answer, "allow");
+    await until(() => asking.child.exitCode !== null, "the run has ended");
+    assert.equal(asking.child.exitCode, 0);
+    assert.ok(existsSync(join(world.root, "made.txt")), "the call was allowed");
+    const again = await elsewhere.lockstep(["answer", asking.run, "allow"], { env: around });
+    assert.match(again.stderr, /waits for no answer/);
+    assert.ok(!existsSync(join(elsewhere.root, ".lockstep")), "letters lie on the server");
   });
 
   test("what is wrong with the address is a sentence", async () => {

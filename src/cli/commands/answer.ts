@@ -2,6 +2,8 @@
 import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/question.ts";
 import { broken, visible } from "../../flow/text/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
+import { mailPlace } from "../../run/people/mail.ts";
+import { requireRecord } from "../../run/records/journal.ts";
 import { acceptImported } from "../../run/trust/foreign-state.ts";
 import { readRun } from "../../run/records/runs.ts";
 import { resume } from "../../run/resume.ts";
@@ -14,9 +16,7 @@ import { shown } from "../text/text.ts";
 
 export async function answerRun(call: CallOf<"answer">): Promise<number> {
   const [ref = ""] = call.words;
-  const { asked, stateDir } = await withRecord(call, ref, async (journal, folder) => {
-    return { asked: await questionsOf(journal, ref), stateDir: folder };
-  });
+  const asked = await withRecord(call, ref, async (journal) => await questionsOf(journal, ref));
   const said = readAnswer(call, asked);
   if (said === null) return showQuestions(call, asked);
   const { run } = asked;
@@ -26,12 +26,13 @@ export async function answerRun(call: CallOf<"answer">): Promise<number> {
       return await resume({ onPermission: "halt", ...options, run, ask: answerWith(said.answer) });
     });
   // The answer lets the run go on: it counts only where the run may.
-  await withOwnJournal(call, ref, async (journal) => {
-    if (journal === null) return;
+  await withOwnJournal(call, ref, async (journal, stateDir) => {
+    const record = requireRecord(journal, ref, stateDir);
     const access = journalAccess(call, call.host.stopped());
-    await acceptImported(await readRun(journal, run), stateDir, access);
+    await acceptImported(await readRun(record, run), stateDir, access);
+    const place = mailPlace(record, stateDir);
+    await answerQuestion(place, asked, said.question, said.answer, Date.now(), call.host.env);
   });
-  await answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
   const goesOn = call.flags.resume !== false && !asked.isDriven && !asked.isPaused;
   if (goesOn)
     return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));

@@ -28,9 +28,13 @@ export type Statement = { readonly name: string; readonly text: string };
 /** What we use of the package `pg`. */
 type Pool = {
   readonly query: (query: object) => Promise<{ readonly rows: Rows }>;
-  readonly connect: () => Promise<Pool & { readonly release: (broken?: Error) => void }>;
+  readonly connect: () => Promise<Client>;
   readonly on: (event: "error", listener: (error: Error) => void) => void;
   readonly end: () => Promise<void>;
+};
+type Client = Pick<Pool, "query" | "on"> & {
+  readonly off: Pool["on"];
+  readonly release: (broken?: Error) => void;
 };
 export type PostgresPackage = { readonly Pool: new (options: object) => Pool };
 
@@ -84,6 +88,9 @@ export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Post
   const inTransaction = async <T>(work: (send: Postgres["send"]) => Promise<T>): Promise<T> => {
     const connection = await pool.connect();
     let broken: Error | undefined;
+    // The query that breaks rejects as well; without a listener the event would end the process.
+    const heard = (error: Error) => void (broken ??= error);
+    connection.on("error", heard);
     try {
       await connection.query({ text: "BEGIN" });
       const result = await work(on(connection));
@@ -94,6 +101,7 @@ export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Post
       broken = error instanceof Error ? error : new Error(String(error));
       throw error;
     } finally {
+      connection.off("error", heard);
       connection.release(broken);
     }
   };

@@ -2,10 +2,11 @@
 import { decide } from "../../engine/decide/decide.ts";
 import { RunnerError, type Clock, type Journal, type RunRow } from "../../engine/ports.ts";
 import type { Entry } from "../../flow/event.ts";
+import type { Mail } from "../../flow/mail.ts";
 import { requireKnownState } from "../trust/foreign-state.ts";
 import { foldRun } from "../records/fold.ts";
 import { findRun, summarise } from "../records/runs.ts";
-import { forgetWish, leaveWish, type ControlWish } from "./pause-and-stop.ts";
+import { mailOf } from "./mail.ts";
 
 export type Steered = {
   readonly run: string;
@@ -40,16 +41,17 @@ type SteerArguments = [
 ];
 
 async function steer(
-  wish: ControlWish,
+  wish: "pause" | "stop",
   [journal, stateDir, ref, clock, env = process.env]: SteerArguments,
   undriven: (journal: Journal, row: RunRow, clock: Clock) => Promise<"paused">,
 ): Promise<Steered> {
-  requireKnownState(stateDir, env);
+  if (journal.mail === undefined) requireKnownState(stateDir, env);
   const row = await findRun(journal, ref);
   const { id: run, agent } = row;
   if (!row.owned) return { run, agent, state: await undriven(journal, row, clock) };
-  leaveWish(stateDir, run, wish);
-  return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };
+  const mail = mailOf(journal, stateDir);
+  await mail.leaveWish(run, wish);
+  return { run, agent, state: await stateAfter(wish, journal, mail, run, clock) };
 }
 
 async function markPaused(journal: Journal, { id: run }: RunRow, clock: Clock): Promise<"paused"> {
@@ -74,8 +76,9 @@ async function markPaused(journal: Journal, { id: run }: RunRow, clock: Clock): 
 }
 
 async function stateAfter(
+  wish: "pause" | "stop",
   journal: Journal,
-  stateDir: string,
+  mail: Mail,
   run: string,
   clock: Clock,
 ): Promise<Steered["state"]> {
@@ -83,7 +86,7 @@ async function stateAfter(
   for (let waited = 0; waited < PATIENCE_MS; waited += LAG_MS) {
     const row = await findRun(journal, run);
     if (!row.owned) {
-      forgetWish(stateDir, run);
+      await mail.forgetWish(run, wish);
       const { state } = summarise(row);
       return state === "paused" ? "paused" : state === "interrupted" ? "stopped" : "ended";
     }

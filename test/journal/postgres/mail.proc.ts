@@ -1,0 +1,135 @@
+/** Letters to runs on PostgreSQL, against a real server: the suite of every mail, and what a transaction adds. */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, describe, test } from "node:test";
+import type { Journal } from "../../../src/engine/ports.ts";
+import { readPostgresAddress } from "../../../src/journal/postgres/address.ts";
+import { openPostgres } from "../../../src/journal/postgres/connection.ts";
+import { openPostgresJournal } from "../../../src/journal/postgres/postgres.ts";
+import { makeTables } from "../../../src/journal/postgres/tables.ts";
+import { newRun, refuses, waited } from "../../../src/testing/journal-samples.ts";
+import { mailSuite } from "../../../src/testing/mail-suite.ts";
+import { needs } from "../../needs.ts";
+import { startProxy } from "./proxy.ts";
+import { pgPackage, serversHere, startServer, type PostgresServer } from "./server.ts";
+
+const pg = pgPackage();
+const [programs] = serversHere().values();
+const missing = pg === null ? "pg@8 (mail on PostgreSQL)" : "PostgreSQL 15 or newer (mail on PostgreSQL)";
+const { skip } = needs(pg !== null && programs !== undefined, missing);
+
+if (skip === false) {
+  const server = await startServer(programs!);
+  after(() => server.remove());
+  mailSuite("PostgreSQL", async () => {
+    const { open, remove } = await placeOn(server);
+    const [driver, other] = [await open(), await open()];
+    return {
+      driver: driver.mail!,
+      other: other.mail!,
+      drives: async (run) => void (await driver.create(newRun(run), [waited(1)])),
+      remove,
+    };
+  });
+  transactionsOn(server);
+} else test("mail on PostgreSQL", { skip }, () => assert.fail("it was not skipped"));
+
+let schemas = 0;
+
+async function placeOn(server: PostgresServer) {
+  const text = `${server.url}?schema=mail${(schemas += 1)}`;
+  const postgres = openPostgres({ address: readPostgresAddress(text), pg: pg!, patienceMs: 60_000 });
+  await makeTables(postgres);
+  const opened: Journal[] = [];
+  return {
+    postgres,
+    open: async (port = server.port) => {
+      const address = readPostgresAddress(text.replace(`:${server.port}/`, `:${port}/`));
+      const who = { ownerId: randomUUID(), host: "here", pid: process.pid, leaseMs: 30_000 };
+      const journal = await openPostgresJournal({ address, pg: pg!, patienceMs: 60_000, ...who });
+      opened.push(journal);
+      return journal;
+    },
+    remove: async () => {
+      for (const journal of opened) await journal.close();
+      await postgres.close();
+    },
+  };
+}
+
+function transactionsOn(server: PostgresServer): void {
+  describe("a letter and what is done with it", () => {
+    const world = async (body: (place: Awaited<ReturnType<typeof placeOn>>) => Promise<void>) => {
+      const place = await placeOn(server);
+      try {
+        await body(place);
+      } finally {
+        await place.remove();
+      }
+    };
+
+    test("are one transaction: where the one is refused, the other has not happened", () =>
+      world(async ({ open, postgres: { schema, send } }) => {
+        const journal = await open();
+        const mail = journal.mail!;
+        await journal.create(newRun("r1"), [waited(1)]);
+        const wakes = async () =>
+          (await send({ name: "wakes", text: `SELECT wakes FROM ${schema}.run WHERE id = 'r1'` }))[0]?.wakes;
+        const wake: NonNullable<Parameters<typeof mail.post>[3]> = async (within, inSchema) =>
+          await within({
+            name: "wake",
+            text: `UPDATE ${inSchema}.run SET wakes = wakes + 1 WHERE id = 'r1'`,
+          });
+        const refuse: typeof wake = async (within, inSchema) => {
+          await wake(within, inSchema);
+          throw new Error("refused");
+        };
+        await assert.rejects(mail.post("r1", "q", "first", refuse), /refused/);
+        await assert.rejects(mail.leaveWish("r1", "pause", refuse), /refused/);
+        assert.deepEqual(
+          [await mail.find("r1", "q"), await mail.wishFor("r1"), await wakes()],
+          [null, null, 0],
+        );
+        assert.equal(await mail.post("r1", "q", "first", wake), true);
+        assert.equal(await wakes(), 1);
+        assert.equal(await mail.post("r1", "q", "second", wake), false);
+        assert.equal(await wakes(), 1, "what is not stored wakes nobody");
+        await mail.leaveWish("r1", "continue", wake);
+        assert.deepEqual([await mail.wishFor("r1"), await wakes()], ["continue", 2]);
+      }));
+
+    test("a commit whose answer is lost counts as given, once", () =>
+      world(async ({ open }) => {
+        const proxy = await startProxy(server.port);
+        try {
+          const journal = await open(proxy.port);
+          await journal.create(newRun("r1"), [waited(1)]);
+          const lost: Promise<void>[] = [];
+          // The statement after this one is the commit.
+          const also = async () => void (lost.length === 0 && lost.push(proxy.loseNextAnswer()));
+          assert.equal(await journal.mail!.post("r1", "q", "mine", also), true);
+          assert.equal(lost.length, 1);
+          await lost[0];
+          assert.equal(await journal.mail!.post("r1", "q", "mine", also), false);
+          await journal.close();
+        } finally {
+          await proxy.close();
+        }
+      }));
+
+    test("letters go away with their run, and there are none for a run that is not recorded", () =>
+      world(async ({ open, postgres: { schema, send } }) => {
+        const journal = await open();
+        const mail = journal.mail!;
+        await refuses("RUN_UNKNOWN", mail.post("absent", "q", "x"));
+        await refuses("RUN_UNKNOWN", mail.leaveWish("absent", "pause"));
+        const handle = await journal.create(newRun("r1"), [waited(1)]);
+        await mail.post("r1", "q", "x");
+        await mail.leaveWish("r1", "pause");
+        await handle.release();
+        await journal.remove("r1");
+        const left = await send({ name: "left", text: `SELECT count(*)::int AS count FROM ${schema}.mail` });
+        assert.equal(left[0]?.count, 0);
+      }));
+  });
+}
