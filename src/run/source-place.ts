@@ -21,10 +21,12 @@ import type { Event, Remote, Source, Tree, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
+import type { RecordedRun } from "./records/runs.ts";
 import { ANY_REPOSITORY, mayFetch, readRepositoryAddress } from "./source-address.ts";
 import {
   asUnavailable,
   sharedCommit,
+  newestTree,
   createTree,
   restoreTree,
   type TreeOptions,
@@ -59,6 +61,23 @@ export type TravelPlace = {
   /** Nothing of the run is needed on this machine any more. */
   readonly remove: () => void;
 };
+
+/** Puts the files of a claimed run where this worker has them. */
+export function travelling(
+  about: Pick<PlaceOptions, "work" | "blobs" | "repositories" | "env" | "signal"> & {
+    /** Hears of the place, to remove it when nothing of the run is needed here any more. */
+    readonly onPlace?: (place: TravelPlace) => void;
+  },
+): (recorded: RecordedRun) => Promise<TravelPlace> {
+  return async ({ entries, current }) => {
+    const started = entries[0]?.event;
+    if (started?.type !== "run.started")
+      throw new RunnerError("JOURNAL_UNAVAILABLE", "The run has no first entry: its journal is damaged.");
+    const place = await openTravelPlace({ ...about, started, newest: newestTree(entries), flow: current });
+    about.onPlace?.(place);
+    return place;
+  };
+}
 
 /** WORKTREE_UNAVAILABLE where its files cannot be had here, REPOSITORY_FORBIDDEN where they must not be fetched. */
 export async function openTravelPlace(options: PlaceOptions): Promise<TravelPlace> {

@@ -111,7 +111,11 @@ async function requireSubmitted(
     accepts === "submitted"
       ? "the files that came with it are not those that its submitter trusted. Submit it again"
       : `fleet.trust of this machine does not list ${digest}. Add it there after reading the files`;
-  throw new RunnerError("NOT_TRUSTED", `The run of agent "${flow.agent}" is not driven here: ${why}.`);
+  throw new RunnerError(
+    "NOT_TRUSTED",
+    `The run of agent "${flow.agent}" would make Lockstep do this here:\n${commandLines(lines, null).join("\n")}\n` +
+      `It is not driven: ${why}.`,
+  );
 }
 
 /** What else would be refused next; null: nothing. */
