@@ -54,6 +54,7 @@ const tables = (schema: string): string => `
   ALTER TABLE ${schema}.mail ADD COLUMN IF NOT EXISTS letter text;
   CREATE INDEX IF NOT EXISTS mail_wish ON ${schema}.mail (run) WHERE kind = 'wish';
   CREATE TABLE IF NOT EXISTS ${schema}.blob (digest text PRIMARY KEY, bytes bytea NOT NULL);
+  ALTER TABLE ${schema}.blob ADD COLUMN IF NOT EXISTS at timestamptz NOT NULL DEFAULT clock_timestamp();
   CREATE TABLE IF NOT EXISTS ${schema}.run_blob (
     run bigint NOT NULL, digest text NOT NULL REFERENCES ${schema}.blob, PRIMARY KEY (run, digest)
   );

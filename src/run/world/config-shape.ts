@@ -3,6 +3,7 @@ import { EFFORTS, PROVIDERS } from "../../backends/ai-sdk/providers.ts";
 import { LIMIT_FIELDS } from "../../flow/spending.ts";
 import { anything, flag, group, list, map, number, object, text } from "../../flow/shape.ts";
 import { toJsonSchema } from "../../flow/shape.ts";
+import { NOTICE_KINDS } from "../../tell/notice.ts";
 import { BACKENDS, type BackendRow } from "./backend-table.ts";
 
 const ADDRESS = "^https?://";
@@ -63,6 +64,16 @@ function programForm({ about, timeoutMs }: NonNullable<BackendRow["program"]>) {
   });
 }
 
+export const NOTIFY = object("A target of notices.", {
+  webhook: text("The address that a notice is sent to, with https://.", { filled: true }),
+  secretEnv: text("The name of an environment variable that holds the key of signatures.", {
+    pattern: "^\\w+$",
+  }),
+  command: list("A program and its arguments; {text}, {kind} and {run} are replaced.", text("A word.")),
+  pass: list("Additional environment variables for the command.", text("A name.")),
+  on: list("Which notices it gets; all unless set.", text("A kind.", { enum: NOTICE_KINDS })),
+});
+
 export const CONFIG = group("Your own settings: lockstep/config.json in your config folder.", {
   models: map(
     "Model names: another name, provider/model, or a model with its settings.",
@@ -118,5 +129,6 @@ export const CONFIG = group("Your own settings: lockstep/config.json in your con
       schema: { anyOf: [{ const: "submitted" }, { type: "array", items: { type: "string" } }] },
     }),
   }),
+  notify: map("Who is notified of runs, by a name of your choice: a webhook or a command.", NOTIFY),
   safeFolders: list("Folders of other users that may contain your projects.", text("A folder.")),
 });
