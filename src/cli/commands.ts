@@ -224,6 +224,11 @@ const GOING_ON = [
 export type GlobalFlags = Values<typeof GLOBAL>;
 export type DriveFlags = Values<typeof GOING_ON>;
 
+const HERE = {
+  name: "here",
+  help: "continue a run of a fleet in this process instead of on a worker",
+} as const satisfies Flag;
+const OF_FLEET = "A run that was submitted to a fleet is continued by one of its workers.";
 const ADOPT = {
   name: "adopt",
   help: "continue with the current files of the agent, if the run is compatible with them",
@@ -360,6 +365,7 @@ const DECLARED = {
       },
       { name: "invalidate", takes: "STEP", offers: "step", help: "the same, from the first visit of STEP" },
       { name: "take-over", help: "take over from a process that hangs; it can no longer record anything" },
+      HERE,
     ],
     details: [
       RUN_IDS,
@@ -367,6 +373,7 @@ const DECLARED = {
       "The run keeps its model unless you pass --model.",
       "If the agent's files have changed, the differences are listed, and the run continues with its recorded flow.",
       "A batch name (batch-…) resumes the whole batch: finished runs are kept, the others continue or start.",
+      OF_FLEET,
     ],
     examples: [
       "lockstep resume @last",
@@ -441,8 +448,8 @@ const DECLARED = {
   continue: {
     summary: "continue a run, even if it was paused",
     words: [RUN],
-    flags: [...GOING_ON],
-    details: [RUN_IDS],
+    flags: [...GOING_ON, HERE],
+    details: [RUN_IDS, OF_FLEET],
     examples: ["lockstep continue @last"],
     document: "result",
   },

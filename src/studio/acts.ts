@@ -164,6 +164,12 @@ export async function goOnWith(
 ): Promise<StartedDocument> {
   const row = await findRun(journal, ref);
   const { run, state } = summarise(row);
+  const isPaused = state === "paused";
+  const { offerToFleet } = await import("../run/people/offer.ts");
+  // A worker does not see the files as they are here.
+  const offered = adopt ? null : await offerToFleet(journal, run, studio.now(), { unpause: isPaused });
+  if (offered !== null)
+    return { v: 1, run, command: shownLine(studio, { words: [isPaused ? "continue" : "resume", run] }) };
   if (row.owned)
     throw new StudioRefusal(409, "RUN_OWNED_ELSEWHERE", `A process is running run ${run} already.`);
   const { resultIfOver } = await import("../run/resume.ts");
@@ -174,9 +180,9 @@ export async function goOnWith(
   if (flow !== null) await requireTrusted(flow, studio, trust);
   const line: CommandLine = {
     words: [
-      state === "paused" ? "continue" : "resume",
+      isPaused ? "continue" : "resume",
       run,
-      ...(adopt ? ["--adopt"] : []),
+      ...(adopt ? ["--adopt", ...(journal.mail === undefined ? [] : ["--here"])] : []),
       "--on-permission=halt",
       ...(trust === undefined ? [] : [`--trust=${trust}`]),
     ],
@@ -220,7 +226,8 @@ export async function actAnswer({ params, body }: StudioRequest, studio: Studio)
     } satisfies AnsweredDocument);
   }
   const place = mailPlace(journal, stateDir);
-  await answerQuestion(place, asked, question, said, studio.now(), studio.env, "studio");
+  const how = { wakes: wantsMore && !asked.isPaused };
+  await answerQuestion(place, asked, question, said, studio.now(), studio.env, "studio", how);
   const more = wantsMore ? await goesOn(journal, studio, asked) : ({ goesOn: "no" } as const);
   const command = shownLine(studio, { words: wantsMore ? words : [...words, "--no-resume"] });
   return reply({ ...settled, ...more, command } satisfies AnsweredDocument);

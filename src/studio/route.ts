@@ -123,6 +123,7 @@ const CONFLICT: ReadonlySet<string> = new Set([
   "RUN_OPEN",
   "RUN_OVER",
   "RUN_PAUSED",
+  "RUN_HELD",
   "FLOW_INCOMPATIBLE",
   "FLOW_INVALID",
   "NOT_DRIVEN",
