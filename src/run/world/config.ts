@@ -41,6 +41,19 @@ export type UserConfig = {
   readonly limits: Limits & Pick<Granted, "unmetered">;
   /** Who is notified of runs. */
   readonly notify: { readonly [name: string]: NotifyTarget };
+  /** What a worker of a fleet does on this machine. */
+  readonly fleet: FleetConfig;
+};
+
+export type FleetConfig = {
+  readonly concurrency?: number;
+  readonly queues?: readonly string[];
+  readonly work?: string;
+  readonly leaseSeconds?: number;
+  readonly stretchHours?: number;
+  readonly groups?: { readonly [group: string]: number };
+  readonly repositories?: readonly string[];
+  readonly trust?: "submitted" | readonly string[];
 };
 
 /** Which notices go to whom; `on` absent: all. */
@@ -126,6 +139,7 @@ const NOTHING_SAID: UserConfig = {
   network: null,
   env: [],
   limits: {},
+  fleet: {},
   notify: {},
 };
 
@@ -255,6 +269,13 @@ const MORE: FaultsOf = {
     const taken = Object.keys(body as JsonObject).find((key) => OWN_MEMBERS.has(key));
     return taken === undefined ? null : `${where}: Lockstep itself sets "${taken}"`;
   },
+  trust: (trust, where) => {
+    const isFit =
+      trust === "submitted" || (Array.isArray(trust) && trust.every((one: Json) => typeof one === "string"));
+    return isFit ? null : `${where} must be "submitted" or a list of digests`;
+  },
+  stretchHours: (hours, where) =>
+    Number(hours) > 0 && Number(hours) <= 20 ? null : `${where} must be a number above 0, 20 at most`,
   network: (network, where) => {
     const read = readNetwork(network);
     return "fault" in read ? `${where}: ${read.fault}` : null;
