@@ -332,6 +332,8 @@ export type Journal = {
    * no run needs. `close` does it after a removal.
    */
   readonly tidy: () => Promise<void>;
+  /** Bytes that belong to its runs; absent: files stay on this computer. */
+  readonly blobs?: Blobs;
   /** Letters to its runs, where it keeps them itself; absent: they are files of the state folder. */
   readonly mail?: Mail;
   /** Commits what is waiting and releases everything; after that every other verb is refused. */

@@ -16,13 +16,14 @@ import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
 import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
-import { recallBackend, watcherMs } from "./world/backend.ts";
+import { ANY_BACKEND, recallBackend, watcherMs } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";
 import { pinRepository } from "./world/github.ts";
 import { requireFolder } from "./world/folder-gone.ts";
 import type { RunAt } from "./world/process-starter.ts";
 import { findProject, recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
+import type { StretchPlace } from "./stretch.ts";
 import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
@@ -53,9 +54,17 @@ export async function resumedRecord(
   return journal;
 }
 
+export type ToResume = {
+  readonly journal: Journal;
+  readonly project: Project;
+  readonly row: RunRow;
+  /** Where its files are on this machine, as the record has them; null: where the record says, and they are made there. */
+  readonly place?: StretchPlace | null;
+};
+
 /** Claims the run, and opens it where anything is left of it to do. */
 export async function resumeFrom(
-  { journal, project, row }: { readonly journal: Journal; readonly project: Project; readonly row: RunRow },
+  { journal, project, row, place = null }: ToResume,
   options: ResumeOptions,
   stack: AsyncDisposableStack,
   known: Known,
@@ -82,7 +91,7 @@ export async function resumeFrom(
   // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
   const isHeld = isAsked(recorded) && openQuestions(standing()).some(({ question }) => question.held);
   const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
-  const resuming = { project, row, recorded, handle, mail, strays, accepted, standing };
+  const resuming = { project, row, place, recorded, handle, mail, strays, accepted, standing };
   return await openRun(await recordedRun(resuming, asking, known), asking, stack);
 }
 
@@ -90,6 +99,7 @@ export async function resumeFrom(
 type Resuming = {
   readonly project: Project;
   readonly row: RunRow;
+  readonly place: StretchPlace | null;
   readonly recorded: RecordedRun;
   readonly handle: RunHandle;
   readonly mail: Mail;
@@ -100,12 +110,14 @@ type Resuming = {
 };
 
 async function recordedRun(
-  { project, row, recorded, handle, mail, strays, accepted, standing }: Resuming,
+  { project, row, place: here, recorded, handle, mail, strays, accepted, standing }: Resuming,
   options: ResumeOptions,
   known: Known,
 ): Promise<Opening> {
   const { flow: began, entries } = recorded;
-  const { cwd, worktree, spec, marks } = recallBackend(entries);
+  const recalled = recallBackend(entries);
+  const { spec, marks } = recalled;
+  const { cwd, worktree } = here ?? recalled;
   const isCompared = options.adopt === true || options.onChange !== undefined;
   const wanted = isCompared
     ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: project.root }, options)
@@ -136,7 +148,10 @@ async function recordedRun(
       const repository = await pinRepository(flows, place, surroundings(options), repositoryIn(entries));
       const about = { run: row.id, cwd, isBegun: hasWorked(entries) };
       const restored =
-        worktree === undefined ? [] : await restorePlace(flow, { ...about, worktree }, standing(), options);
+        worktree === undefined || here !== null
+          ? []
+          : await restorePlace(flow, { ...about, worktree }, standing(), options);
+      const isChosen = spec.id === ANY_BACKEND;
       const renewed = [options.script, options.backend, options.use, options.model].some(
         (given) => given !== undefined,
       );
@@ -146,7 +161,7 @@ async function recordedRun(
         ...restBefore(entries, flow, standing, (options.clock ?? systemClock).now()),
         ...(accepted && { accepted }),
         ...(strays.length > 0 && { strays: strays.map(redactor.text) }),
-        ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
+        ...(renewed || isChosen ? { backend: discreetSpec(backend, redactor) } : {}),
         ...spending,
         sandbox: ground.held,
       } as const;

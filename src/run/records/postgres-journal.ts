@@ -44,15 +44,17 @@ export async function makeFleetTables(
   }
 }
 
-async function loadPg(env: NodeJS.ProcessEnv): Promise<PostgresPackage> {
-  const { loadPeer } = await import("../../backends/peer.ts");
-  const peer = {
-    name: "pg",
-    version: "8",
-    whose: "A journal on PostgreSQL",
-    page: manual("fleet"),
-    code: "JOURNAL_UNAVAILABLE",
-  };
-  const found = (await loadPeer(peer, env)) as { readonly default?: PostgresPackage } & PostgresPackage;
+export async function loadPg(env: NodeJS.ProcessEnv): Promise<PostgresPackage> {
+  const peer = { name: "pg", version: "8", whose: "A journal on PostgreSQL" };
+  const found = (await loadServerPeer(peer, env)) as { readonly default?: PostgresPackage } & PostgresPackage;
   return found.default ?? found;
+}
+
+/** An optional package for runs on PostgreSQL. JOURNAL_UNAVAILABLE with the line that installs it where it is missing. */
+export async function loadServerPeer(
+  peer: { readonly name: string; readonly version: string; readonly whose: string },
+  env: NodeJS.ProcessEnv,
+): Promise<unknown> {
+  const { loadPeer } = await import("../../backends/peer.ts");
+  return await loadPeer({ ...peer, page: manual("fleet"), code: "JOURNAL_UNAVAILABLE" }, env);
 }
