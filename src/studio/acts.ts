@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Journal } from "../engine/ports.ts";
 import { defined, type JsonObject } from "../flow/json.ts";
 import { hasErrors } from "../flow/problem.ts";
+import { HIDDEN_VALUE, holdsRedacted } from "../flow/text/redacted.ts";
 import { RunnerError } from "../run/errors.ts";
 import { answerQuestion, questionsOf, type Questions } from "../run/people/answer.ts";
 import { mailPlace } from "../run/people/mail.ts";
@@ -93,13 +94,16 @@ export function argumentsRequest(body: JsonObject, { project, cwd }: Studio): Ar
     throw new StudioRefusal(400, "USAGE", "A script replaces the model: give one of them.", {
       field: "model",
     });
+  const input = textMember(body, "input");
+  if (input !== undefined && holdsRedacted(input))
+    throw new StudioRefusal(400, "USAGE", HIDDEN_VALUE, { field: "input" });
   const strange = Object.keys(limits ?? {}).find((name) => !/^[\w.-]+$/.test(name));
   if (strange !== undefined)
     throw new StudioRefusal(400, "USAGE", `There is no limit "${strange.slice(0, 80)}".`, {
       field: "limits",
     });
   const optional = {
-    input: textMember(body, "input"),
+    input,
     model,
     script,
     limits,
@@ -192,9 +196,8 @@ export async function goOnWith(
 }
 
 /** The line as the person would type it, without what only the studio needs. */
-export function shownLine({ command, stateFlag }: Studio, { words, input }: CommandLine): string {
-  const state = stateFlag === undefined ? [] : [`--state=${stateFlag}`];
-  return lineText(command, { words: [...words, ...state], ...(input !== undefined && { input }) });
+export function shownLine({ command, where }: Studio, { words, input }: CommandLine): string {
+  return lineText(command, { words: [...words, ...where], ...(input !== undefined && { input }) });
 }
 
 export async function actAnswer({ params, body }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
@@ -298,6 +301,7 @@ const WHO_SAID: { readonly [by: string]: string } = {
   terminal: "at the terminal",
   answer: "with `lockstep answer`",
   studio: "in the studio",
+  mcp: "through an MCP client",
   file: "by a file",
   hook: "by the project's code",
   setting: "by a setting",

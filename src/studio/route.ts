@@ -45,8 +45,8 @@ export type Studio = {
   readonly project: Project;
   /** The folder that commands are started in. */
   readonly cwd: string;
-  /** As `--state` was given; the commands that the studio starts are given it too. */
-  readonly stateFlag: string | undefined;
+  /** Words that lead a command to this project, wherever it is typed. */
+  readonly where: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly version: string;
   /** How this user types the command, and the file and arguments that it is started by. */
