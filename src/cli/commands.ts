@@ -927,6 +927,29 @@ const DECLARED = {
     ],
     examples: ["lockstep fleet init --state postgres://localhost/runs"],
   },
+  "fleet limit": {
+    summary: "limit what all workers of a fleet may ask and spend",
+    words: [
+      { name: "NAME", is: "new", optional: true },
+      { name: "AMOUNT/PERIOD", is: "new", optional: true },
+    ],
+    flags: [
+      { name: "group", takes: "NAME", help: "the budget of the runs of one group" },
+      { name: "burst", takes: "N", is: "count", help: "how many requests or tokens may come at once" },
+    ],
+    details: [
+      "NAME is PROVIDER/MODEL.requests, PROVIDER/MODEL.tokens or costUsd; PERIOD is s, min, hour or day.",
+      "Calls beyond a rate wait; a budget that is spent ends runs with exit code 4 until its period begins anew.",
+      "AMOUNT/PERIOD none removes the limit. Without NAME, all limits are shown with what is left of them.",
+    ],
+    examples: [
+      "lockstep fleet limit",
+      "lockstep fleet limit openai/gpt-6.1-sol.tokens 400000/min",
+      "lockstep fleet limit costUsd 200/day",
+      "lockstep fleet limit costUsd 20/day --group nightly",
+      "lockstep fleet limit costUsd none",
+    ],
+  },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
     words: [{ name: "RUN|FILE", repeats: true, optional: true, is: "run" }],
@@ -1278,6 +1301,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
   "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
+  "fleet limit": async () => (await import("./fleet/limit.ts")).fleetLimit,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,
