@@ -8,7 +8,7 @@ import { loadPg } from "../run/records/postgres-journal.ts";
 const PATIENCE_MS = 3000;
 
 /** JOURNAL_UNAVAILABLE where `lockstep fleet init` has not made the tables of this program. */
-export async function withFleet<T>(
+export async function onFleetServer<T>(
   address: string,
   env: NodeJS.ProcessEnv,
   work: (postgres: Postgres) => Promise<T>,

@@ -3,8 +3,7 @@ import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
 import type { CommandCall } from "../call.ts";
 
-/** Its address; a usage error where runs are recorded in a folder. */
-export function serverOf(call: Pick<CommandCall, "command" | "cwd" | "stateDir" | "host">): string {
+export function fleetAddress(call: CommandCall): string {
   const { recordedAt } = findProject(call.cwd, call.stateDir, call.host.env);
   if (recordedAt !== undefined) return recordedAt;
   throw new UsageError(
