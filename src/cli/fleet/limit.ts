@@ -9,7 +9,7 @@ import {
   type FleetLimit,
   type StandingLimit,
 } from "../../fleet/limits.ts";
-import { onFleetServer } from "../../fleet/open.ts";
+import { withFleet } from "../../fleet/open.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
@@ -19,7 +19,7 @@ import { fleetAddress } from "./address.ts";
 export async function fleetLimit(call: CallOf<"fleet limit">): Promise<number> {
   const address = fleetAddress(call);
   const change = changeIn(call);
-  const { removed, limits } = await onFleetServer(address, call.host.env, async (postgres) => {
+  const { removed, limits } = await withFleet(address, call.host.env, async (postgres) => {
     const gone = change !== null && !("amount" in change) ? await removeLimit(postgres, change) : null;
     if (change !== null && "amount" in change) await setLimit(postgres, change);
     return { removed: gone, limits: await listLimits(postgres) };
