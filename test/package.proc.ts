@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { needs } from "./needs.ts";
 import { agentFiles, stepTo, writeFiles } from "./run/project.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -41,6 +42,7 @@ test("the packed tarball holds what is needed, and works where it is installed",
       "dist/bin/bench.js",
       "dist/studio/index.html",
       "dist/studio/page.js",
+      "dist/studio/more.js",
       "dist/studio/page.css",
       "dist/run/index.js",
       "dist/run/index.d.ts",
@@ -60,6 +62,15 @@ test("the packed tarball holds what is needed, and works where it is installed",
     assert.deepEqual(stray, []);
     assert.ok(packed.unpackedSize < 8 * 1024 * 1024, `${packed.unpackedSize} bytes`);
   });
+
+  const packages = join(process.env.LOCKSTEP_PACKAGES ?? "", "node_modules");
+  for (const [name, program, args] of [
+    ["publint", "publint/src/cli.js", ["run", "--strict"]],
+    ["@arethetypeswrong/cli", "@arethetypeswrong/cli/dist/index.js", ["--profile", "esm-only"]],
+  ] as const)
+    await t.test(`${name} finds nothing`, needs(existsSync(join(packages, name)), name), () => {
+      call(process.execPath, [join(packages, program), ...args, join(folder, packed.filename)], folder);
+    });
 
   const home = join(folder, "home");
   call("mkdir", [home], folder);

@@ -1,6 +1,6 @@
 /** Every command and its flags: what the parser, the help and the shell completions are made from. Loads nothing. */
 import { manual } from "../flow/manual.ts";
-import { UsageError, type Flag, type Offer, type Values } from "./args.ts";
+import { oneOf, UsageError, type Flag, type Offer, type Values } from "./args.ts";
 import type { CommandCall } from "./call.ts";
 
 /** A command, as it is declared in the table below. */
@@ -141,6 +141,14 @@ const LOG = {
   offers: "folder",
   help: "write a log file to DIR, even if the agent does not configure one",
 } as const satisfies Flag;
+const SUMMARY = {
+  name: "summary",
+  yields: true,
+  takes: "FILE",
+  is: "path",
+  offers: "file",
+  help: "append a summary in Markdown to FILE (default: the file that GITHUB_STEP_SUMMARY names)",
+} as const satisfies Flag;
 const STRICT = { name: "strict", help: "treat warnings as errors" } as const satisfies Flag;
 
 /** Where a run works, and where its work goes. */
@@ -210,11 +218,17 @@ const GOING_ON = [
   SANDBOX,
   NETWORK,
   LOG,
+  SUMMARY,
   ...SPENDING,
 ] as const satisfies readonly Flag[];
 export type GlobalFlags = Values<typeof GLOBAL>;
 export type DriveFlags = Values<typeof GOING_ON>;
 
+const HERE = {
+  name: "here",
+  help: "continue a run of a fleet in this process instead of on a worker",
+} as const satisfies Flag;
+const OF_FLEET = "A run that was submitted to a fleet is continued by one of its workers.";
 const ADOPT = {
   name: "adopt",
   help: "continue with the current files of the agent, if the run is compatible with them",
@@ -322,6 +336,7 @@ const DECLARED = {
       SANDBOX,
       NETWORK,
       LOG,
+      SUMMARY,
       STRICT,
       ...WORKTREE,
       ...BATCH,
@@ -363,6 +378,7 @@ const DECLARED = {
       },
       { name: "invalidate", takes: "STEP", offers: "step", help: "the same, from the first visit of STEP" },
       { name: "take-over", help: "take over from a process that hangs; it can no longer record anything" },
+      HERE,
     ],
     details: [
       RUN_IDS,
@@ -370,6 +386,7 @@ const DECLARED = {
       "The run keeps its model unless you pass --model.",
       "If the agent's files have changed, the differences are listed, and the run continues with its recorded flow.",
       "A batch name (batch-…) resumes the whole batch: finished runs are kept, the others continue or start.",
+      OF_FLEET,
     ],
     examples: [
       "lockstep resume @last",
@@ -444,8 +461,8 @@ const DECLARED = {
   continue: {
     summary: "continue a run, even if it was paused",
     words: [RUN],
-    flags: [...GOING_ON],
-    details: [RUN_IDS],
+    flags: [...GOING_ON, HERE],
+    details: [RUN_IDS, OF_FLEET],
     examples: ["lockstep continue @last"],
     document: "result",
   },
@@ -457,6 +474,13 @@ const DECLARED = {
       { name: "fix", help: "apply the fixes that are unambiguous, and check again" },
       { name: "dry-run", help: "with --fix: only show what would be fixed" },
       { name: "sarif", help: "print the findings as SARIF 2.1.0, for code hosts and editors" },
+      {
+        name: "format",
+        takes: "FORMAT",
+        is: "choice",
+        offers: ["text", "json", "sarif", "github"],
+        help: "how the findings are printed: github prints annotations for GitHub Actions",
+      },
       {
         name: "max-turns",
         takes: "N",
@@ -476,6 +500,7 @@ const DECLARED = {
       "lockstep check iterator --strict",
       "lockstep check iterator --fix --dry-run",
       "lockstep check --sarif > lockstep.sarif",
+      "lockstep check --format github",
     ],
     document: "findings",
   },
@@ -891,12 +916,12 @@ const DECLARED = {
     ],
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
   },
-  fleet: {
+  "fleet init": {
     summary: "prepare a PostgreSQL server that records runs",
-    words: [{ name: "init", is: ["init"] }],
+    words: [],
     flags: [],
     details: [
-      "init makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
+      "Makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
       "It is harmless when repeated. No other command makes or changes tables.",
       `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
     ],
@@ -1043,6 +1068,54 @@ const DECLARED = {
     ],
     examples: ["lockstep studio --open", "lockstep studio --read-only", "lockstep studio --port 0 --json"],
   },
+  mcp: {
+    summary: "serve the agents of the project as tools to Claude Code, Cursor and other MCP clients",
+    words: [],
+    flags: [
+      { name: "http", help: "serve streamable HTTP on 127.0.0.1 with a token, instead of stdin and stdout" },
+      {
+        name: "port",
+        takes: "N",
+        is: "count",
+        least: 0,
+        most: 65_535,
+        help: "with --http: listen on this port (default: any free one)",
+      },
+      {
+        name: "reply-within",
+        takes: "TIME",
+        is: "duration",
+        help: "answer a call after this time although its run goes on (default: 45s)",
+      },
+      SCRIPT,
+      MODEL,
+      BACKEND,
+      ON_PERMISSION,
+      SANDBOX,
+      NETWORK,
+      ...SPENDING,
+    ],
+    details: [
+      "Every agent that you trust is a tool; other tools wait for runs, show them, and answer their questions.",
+      "A run is driven by a process of its own: it goes on when the client or this server ends.",
+      "The flags from --script on hold for every run that a client starts; no client can go beyond them.",
+      `Lines to paste for Claude Code, Cursor, VS Code and Claude Desktop: ${manual("mcp-server")}`,
+      "It needs @modelcontextprotocol/server beside Lockstep. With --http the token is LOCKSTEP_MCP_TOKEN, or another",
+      "one at every start, and is printed.",
+    ],
+    examples: [
+      "claude mcp add lockstep -- npx lockstep mcp --reply-within 1h",
+      "lockstep mcp --max-cost 5 --model sonnet",
+      "lockstep mcp --http --port 4100",
+    ],
+  },
+  next: {
+    summary: "show what can be done next in this folder",
+    words: [],
+    flags: [],
+    details: ["The same as `lockstep` alone on a terminal."],
+    examples: ["lockstep next", "lockstep next --json"],
+  },
   list: {
     summary: "list the agents of the project",
     words: [],
@@ -1147,7 +1220,7 @@ const DECLARED = {
   },
   completion: {
     summary: "print a completion script for your shell",
-    words: [{ name: "bash|zsh|fish", is: ["bash", "zsh", "fish"] }],
+    words: [{ name: "bash|zsh|fish|powershell", is: ["bash", "zsh", "fish", "powershell"] }],
     flags: [],
     details: [
       "It completes commands, flags and their values, agents and their parameters, steps and runs.",
@@ -1157,14 +1230,18 @@ const DECLARED = {
       "lockstep completion bash > ~/.local/share/bash-completion/completions/lockstep",
       "lockstep completion zsh > ~/.zfunc/_lockstep",
       "lockstep completion fish > ~/.config/fish/completions/lockstep.fish",
+      "lockstep completion powershell > lockstep.ps1",
     ],
     anywhere: true,
   },
   help: {
     summary: "show help, for all or for one command",
-    words: [{ name: "COMMAND", optional: true, is: "command" }],
+    words: [
+      { name: "COMMAND", optional: true, is: "command" },
+      { name: "VERB", optional: true, is: "new" },
+    ],
     flags: [],
-    examples: ["lockstep help run"],
+    examples: ["lockstep help run", "lockstep help fleet init"],
     anywhere: true,
   },
 } as const satisfies { readonly [name: string]: Declaration };
@@ -1200,7 +1277,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
-  fleet: async () => (await import("./commands/fleet.ts")).fleet,
+  "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,
@@ -1209,6 +1286,8 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   import: async () => (await import("./commands/export.ts")).importFromFile,
   trust: async () => (await import("./commands/trust.ts")).trust,
   studio: async () => (await import("./commands/studio.ts")).serveStudio,
+  mcp: async () => (await import("./commands/mcp.ts")).serveMcp,
+  next: async () => (await import("./commands/next.ts")).showNext,
   list: async () => (await import("./commands/list.ts")).listProject,
   init: async () => (await import("./commands/init.ts")).initAgent,
   schema: async () => (await import("./commands/schema.ts")).printSchema,
@@ -1229,11 +1308,22 @@ export const COMMANDS: readonly CliCommand[] = (Object.keys(DECLARED) as readonl
   },
 );
 
-export function commandNamed(word: string): CliCommand {
-  const command = COMMANDS.find((other) => other.name === word);
+/** `verb`: the word that follows, which is part of some names. */
+export function commandNamed(word: string, verb = ""): CliCommand {
+  const command = COMMANDS.find(({ name }) => name === word || name === `${word} ${verb}`);
   if (command !== undefined) return command;
-  const candidates = COMMANDS.map((other) => other.name);
+  const verbs = commandsOf(word).map(({ name }) => name.slice(word.length + 1));
+  if (verbs.length > 0) {
+    const given = verb === "" ? "." : `, not "${verb}".`;
+    throw new UsageError(`${word} needs ${oneOf(verbs)}${given}`, { word: verb, candidates: verbs });
+  }
+  const candidates = [...new Set(COMMANDS.map(({ name }) => name.split(" ")[0]!))];
   throw new UsageError(`There is no command "${word}".`, { word, candidates });
+}
+
+/** Those whose name begins with this word: `fleet init` and its like. */
+export function commandsOf(word: string): readonly CliCommand[] {
+  return COMMANDS.filter(({ name }) => name.startsWith(`${word} `));
 }
 
 /** The flags of all commands, each once: enough to tell on a line which words are flags' values. */

@@ -19,7 +19,8 @@ import { readGiven } from "./given-file.ts";
 import { spending } from "./limits.ts";
 import { renderProblems } from "./text/problems.ts";
 import { createProgress } from "./text/progress.ts";
-import { renderBrief, renderReport } from "./text/report.ts";
+import { requireSummaryFile, writeSummary } from "./summary-file.ts";
+import { nextAction, renderBrief, renderReport } from "./text/report.ts";
 import { jsonLine, shellWord, shown } from "./text/text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
@@ -49,7 +50,13 @@ export async function conduct(
     },
   });
   progress.stop();
-  return tellResult(call, signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result, said);
+  const told = signal.aborted ? stoppedBy(signal, stoppedEarly(result)) : result;
+  const code = tellResult(call, told, said);
+  await writeSummary(call, async () => {
+    const { runSummary } = await import("./text/summary.ts");
+    return runSummary(told, nextAction(told, resumeCommand(call, told)).map(call.typed));
+  });
+  return code;
 }
 
 /** How the command line wants a run to be driven. `said`: what was printed on the way. */
@@ -67,6 +74,7 @@ export function driveOptions(
     throw new UsageError("--script replaces the model: leave out --model and --backend.");
   if (wait && (onPermission ?? "halt") !== "halt")
     throw new UsageError("--wait and --on-permission cannot be used together.");
+  requireSummaryFile(call);
   const isAnswering = screen.isAnswering ? true : undefined;
   return {
     cwd: resolve(call.cwd),

@@ -145,6 +145,7 @@ test("every flag of run is reserved but those that a parameter may have", () => 
   const expected = [
     "input",
     "wait",
+    "summary",
     "expire",
     "branch",
     "base-branch",

@@ -18,6 +18,7 @@ import type { CallOf, DriveFlags } from "../commands.ts";
 import { codeOf, driveOptions, resumeCommand, stoppedBy } from "../conduct.ts";
 import { statusLine } from "../text/progress.ts";
 import { nextAction } from "../text/report.ts";
+import { writeSummary } from "../summary-file.ts";
 import { argsOf, boundOf, worktreeOf } from "./run.ts";
 import type { Screen } from "../screen.ts";
 import { count, duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
@@ -108,7 +109,18 @@ async function conductBatch(
     screen.complain(call.typed(`next: ${resumeBatchCommand(call, batch.batch)}`));
   if (call.flags.json) screen.document(batch);
   else if (!call.flags.events) screen.outcome(jsonLine({ outcome: outcomeOf(batch) }));
+  await writeSummary(call, async () => {
+    const { batchSummary } = await import("../text/summary.ts");
+    return batchSummary(batch, nextOf(call, batch).map(call.typed));
+  });
   return batch.exitCode;
+}
+
+/** What goes on with the runs that are not complete. */
+function nextOf(call: CommandCall<DriveFlags>, { batch, items }: Batch): readonly string[] {
+  const more = items.some(({ result }) => result?.code === "SCRIPT_EXHAUSTED") ? " --script MORE" : "";
+  const whole = batch === null ? [] : [resumeBatchCommand(call, batch) + more];
+  return [...openRuns(call, items), ...whole];
 }
 
 /** Programs that end processes know a signal by its number. */
@@ -222,19 +234,14 @@ const MOST_ROWS = 10;
 
 // At the end.
 
-function renderBatch(
-  call: CommandCall<DriveFlags>,
-  { batch, agent, items, durationMs, costUsd, knownCostUsd }: Batch,
-  paint: Paint,
-): string {
+function renderBatch(call: CommandCall<DriveFlags>, batch: Batch, paint: Paint): string {
+  const { agent, items, durationMs, costUsd, knownCostUsd } = batch;
   const begun = items.flatMap(({ name, result }) => (result === null ? [] : [rowOf(name, result, paint)]));
   const idle = items.filter(({ result }) => result === null).map(({ name }) => name);
   const complete = items.filter(({ result }) => result?.success === true).length;
   const atLeast = knownCostUsd === undefined ? "" : ` · at least $${knownCostUsd.toFixed(4)}`;
   const cost = costUsd === null ? atLeast : ` · $${costUsd.toFixed(4)}`;
-  const more = items.some(({ result }) => result?.code === "SCRIPT_EXHAUSTED") ? " --script MORE" : "";
-  const whole = batch === null ? [] : [resumeBatchCommand(call, batch) + more];
-  const next = [...openRuns(call, items), ...whole];
+  const next = nextOf(call, batch);
   return [
     "",
     paint(

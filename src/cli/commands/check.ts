@@ -1,4 +1,5 @@
 /** `lockstep check [NAME]`: the findings are the result, so they go to stdout. */
+import { randomUUID } from "node:crypto";
 import { join, relative } from "node:path";
 import type { FileTree } from "../../flow/files.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
@@ -19,7 +20,8 @@ import { count, shownInLine } from "../text/text.ts";
 import { versionText } from "../version.ts";
 import { repeatOnChange, watchedFiles } from "../../run/watch/files.ts";
 
-export async function checkAgents(call: CallOf<"check">): Promise<number> {
+export async function checkAgents(given: CallOf<"check">): Promise<number> {
+  const call = withFormat(given);
   refuseMixed(call);
   const [name] = call.words;
   const project = findProject(call.cwd, call.stateDir);
@@ -35,6 +37,7 @@ export async function checkAgents(call: CallOf<"check">): Promise<number> {
   const fixed = call.flags.fix ? await fixAgents(names, call.cwd, isDry) : null;
   const agents = await loadAll(call, names, createFiles(project.root));
   if (call.flags.sarif) return tellSarif(call, agents, project.root);
+  if (call.flags.format === "github") return await tellGithub(call, agents, project.root);
   if (fixed !== null && !call.flags.json) call.screen.print(fixesText(fixed, isDry, call.screen.out));
   return tellFindings(
     call,
@@ -44,6 +47,15 @@ export async function checkAgents(call: CallOf<"check">): Promise<number> {
   );
 }
 
+/** `--format json` and `--format sarif` are the flags of these names. */
+function withFormat(call: CallOf<"check">): CallOf<"check"> {
+  const { format, json, sarif } = call.flags;
+  if (format === undefined) return call;
+  const other = json && format !== "json" ? "json" : sarif && format !== "sarif" ? "sarif" : null;
+  if (other !== null) throw new UsageError(`--format ${format} and --${other} cannot be used together.`);
+  return { ...call, flags: { ...call.flags, json: format === "json", sarif: format === "sarif" } };
+}
+
 /** Flags that would each want the output for themselves, or the files to stay as they are. */
 function refuseMixed({ flags }: CallOf<"check">): void {
   const refuse = (one: string, other: string) => {
@@ -51,6 +63,7 @@ function refuseMixed({ flags }: CallOf<"check">): void {
   };
   if (flags.sarif && flags.json) refuse("sarif", "json");
   if (flags.watch && flags.sarif) refuse("watch", "sarif");
+  if (flags.watch && flags.format === "github") refuse("watch", "format github");
   if (flags.watch && flags.fix) refuse("watch", "fix");
   if (flags["dry-run"] && !flags.fix)
     throw new UsageError("--dry-run only works with --fix: it shows what --fix would do.");
@@ -91,6 +104,20 @@ function tellSarif({ screen }: CallOf<"check">, agents: readonly Loaded[], root:
   const problems = agents.flatMap((agent) => agent.problems);
   screen.document(toSarif(problems, createFiles(root), versionText(false)));
   return hasErrors(problems) ? EXIT.invalid : EXIT.completed;
+}
+
+/** Annotations for what a pull request shows, then the findings as text for the log of the job. */
+async function tellGithub(call: CallOf<"check">, agents: readonly Loaded[], root: string): Promise<number> {
+  const { githubFindings } = await import("../text/github-findings.ts");
+  const problems = agents.flatMap((agent) => agent.problems);
+  const lines = githubFindings(problems, root, call.host.env.GITHUB_WORKSPACE);
+  if (lines.length > 0) call.screen.emit(lines.join("\n"));
+  // The text quotes files, which may come from a stranger's pull request: nothing in it is a command of GitHub.
+  const end = randomUUID();
+  call.screen.emit(`::stop-commands::${end}`);
+  const code = tellFindings(call, agents, call.words[0] ?? null);
+  call.screen.emit(`::${end}::`);
+  return code;
 }
 
 /** Findings are printed when they differ from those before. Ctrl-C is a successful end. */

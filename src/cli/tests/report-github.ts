@@ -2,9 +2,8 @@
 import { relative, resolve } from "node:path";
 import { failureLines, failuresIn, summaryOf, type Tested, type TestReport } from "./tested.ts";
 import { escapedInLine } from "../../flow/text/harmless.ts";
-
-/** GitHub shows so many a step, and hides the rest without a word. */
-const MOST = 10;
+import { markdownText } from "../../flow/text/markdown.ts";
+import { githubAnnotation, MOST_ANNOTATIONS as MOST } from "../text/github-annotation.ts";
 
 /** `root`: the project; `workspace`: the checkout that paths are relative to. */
 export function githubReport(report: TestReport, root: string, workspace: string | undefined): string {
@@ -22,18 +21,13 @@ export function githubReport(report: TestReport, root: string, workspace: string
 function annotation(tested: Tested, root: string, workspace: string | undefined): string {
   const { agent, test, unmet } = tested;
   const file = workspace === undefined ? test.file : relative(workspace, resolve(root, test.file));
-  const title = property(`${agent} › ${test.name}`);
-  const line = unmet[0]?.line ?? test.line;
-  const lines = failureLines(tested).map((text) => escapedInLine(text, 2000));
-  return `::error file=${property(file)},line=${line},title=${title}::${data(lines.join("\n"))}`;
-}
-
-function data(text: string): string {
-  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
-}
-
-function property(text: string): string {
-  return data(escapedInLine(text, 2000)).replaceAll(":", "%3A").replaceAll(",", "%2C");
+  return githubAnnotation({
+    level: "error",
+    file,
+    line: unmet[0]?.line ?? test.line,
+    title: `${agent} › ${test.name}`,
+    lines: failureLines(tested),
+  });
 }
 
 /** Markdown. */
@@ -46,16 +40,8 @@ function failedText(tested: Tested): string {
   const { agent, test } = tested;
   const lines = failureLines(tested).map((line) => `    ${escapedInLine(line, 2000)}`);
   return [
-    `### ${marked(`${agent} › ${test.name}`)}`,
-    marked(`${test.file}:${test.line}`),
+    `### ${markdownText(`${agent} › ${test.name}`)}`,
+    markdownText(`${test.file}:${test.line}`),
     lines.join("\n"),
   ].join("\n\n");
-}
-
-/** Text that Markdown and HTML leave as it is. */
-function marked(text: string): string {
-  return escapedInLine(text, 2000).replaceAll(
-    /[\\`*_{}[\]<>()#!|&~@]/g,
-    (char) => `&#${char.charCodeAt(0)};`,
-  );
 }

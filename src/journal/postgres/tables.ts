@@ -2,11 +2,12 @@
 import type { Postgres } from "./connection.ts";
 import { tablesDiffer } from "./postgres-errors.ts";
 
-export const TABLES_VERSION = 1;
+export const TABLES_VERSION = 2;
 
 /**
  * A body is text: jsonb refuses \u0000 and half surrogates. `tx` is the transaction that wrote an entry: what was written
- * since a moment can be found by it, and its index costs next to nothing because it only grows.
+ * since a moment can be found by it, and its index costs next to nothing because it only grows. Tables of an earlier
+ * version get what they lack: what is added has a default, so that a program of that version could still write.
  */
 const tables = (schema: string): string => `
   CREATE SCHEMA IF NOT EXISTS ${schema};
@@ -32,6 +33,39 @@ const tables = (schema: string): string => `
     body text NOT NULL, PRIMARY KEY (run, seq)
   );
   CREATE INDEX IF NOT EXISTS event_tx ON ${schema}.event USING brin (tx) WITH (pages_per_range = 16);
+  ALTER TABLE ${schema}.owner
+    ADD COLUMN IF NOT EXISTS version text, ADD COLUMN IF NOT EXISTS worker text, ADD COLUMN IF NOT EXISTS offers text,
+    ADD COLUMN IF NOT EXISTS draining timestamptz;
+  ALTER TABLE ${schema}.run
+    ADD COLUMN IF NOT EXISTS speaks int NOT NULL DEFAULT 1, ADD COLUMN IF NOT EXISTS queue text,
+    ADD COLUMN IF NOT EXISTS grp text, ADD COLUMN IF NOT EXISTS priority int NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS wakes int NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS tries int NOT NULL DEFAULT 0,
+    ADD COLUMN IF NOT EXISTS held text, ADD COLUMN IF NOT EXISTS submit_key text,
+    ADD COLUMN IF NOT EXISTS held_because text, ADD COLUMN IF NOT EXISTS job text, ADD COLUMN IF NOT EXISTS due timestamptz;
+  CREATE INDEX IF NOT EXISTS run_due ON ${schema}.run (priority DESC, due)
+    WHERE due IS NOT NULL AND job IS NULL AND held IS NULL;
+  CREATE INDEX IF NOT EXISTS run_job ON ${schema}.run (job) WHERE job IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS run_held ON ${schema}.run (held) WHERE held IS NOT NULL;
+  CREATE UNIQUE INDEX IF NOT EXISTS run_submit_key ON ${schema}.run (submit_key) WHERE submit_key IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS ${schema}.mail (
+    run bigint NOT NULL, question text NOT NULL, kind text NOT NULL, body text NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (run, kind, question)
+  );
+  ALTER TABLE ${schema}.mail ADD COLUMN IF NOT EXISTS letter text;
+  CREATE INDEX IF NOT EXISTS mail_wish ON ${schema}.mail (run) WHERE kind = 'wish';
+  CREATE TABLE IF NOT EXISTS ${schema}.blob (digest text PRIMARY KEY, bytes bytea NOT NULL);
+  ALTER TABLE ${schema}.blob ADD COLUMN IF NOT EXISTS at timestamptz NOT NULL DEFAULT clock_timestamp();
+  CREATE TABLE IF NOT EXISTS ${schema}.run_blob (
+    run bigint NOT NULL, digest text NOT NULL REFERENCES ${schema}.blob, PRIMARY KEY (run, digest)
+  );
+  CREATE INDEX IF NOT EXISTS run_blob_digest ON ${schema}.run_blob (digest);
+  CREATE TABLE IF NOT EXISTS ${schema}.bucket (
+    name text PRIMARY KEY, amount double precision NOT NULL, per_ms double precision NOT NULL, burst double precision NOT NULL,
+    tokens double precision NOT NULL, at timestamptz NOT NULL, not_before timestamptz
+  );
+  CREATE OR REPLACE VIEW ${schema}.backlog AS SELECT
+    (SELECT count(*) FROM ${schema}.run WHERE due <= clock_timestamp() AND job IS NULL AND held IS NULL)
+    + (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NULL) AS ready;
 `;
 
 /** Makes what is missing; harmless when repeated, also by two at once. */
