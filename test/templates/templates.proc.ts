@@ -5,18 +5,17 @@
  * Needs the Claude Agent SDK in the folder that LOCKSTEP_PACKAGES names.
  */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { after, describe, test } from "node:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
 import { parse } from "yaml";
 import type { AgentTemplate } from "../../src/cli/commands.ts";
 import { suiteOffline } from "../backends/loopback.ts";
 import { modelServer, type Deed, type Seen } from "../backends/model-server.ts";
-import { MAIN, onlyDocument, start, type Ran } from "../cli/world.ts";
+import { onlyDocument, type Ran } from "../cli/world.ts";
 import { openStandIn, type StandIn } from "../github/stand-in.ts";
 import { needs } from "../needs.ts";
+import { repository, type Repository } from "./repository.ts";
 
 type Template = Exclude<AgentTemplate, "steps" | "stages">;
 
@@ -102,39 +101,6 @@ const PROJECT = {
 };
 
 const SCRIPTED = ["--script", ".agent/mine/script.yaml", "--json"];
-
-const base = realpathSync(mkdtempSync(join(tmpdir(), "lockstep-ready-made-")));
-after(() => rmSync(base, { recursive: true, force: true, maxRetries: 5 }));
-
-/** A repository, and the command in it. */
-function repository(files: { readonly [path: string]: string }, more: NodeJS.ProcessEnv = {}) {
-  const root = mkdtempSync(join(base, "r-"));
-  const [cwd, home, temp] = [join(root, "work"), join(root, "home"), join(root, "tmp")];
-  for (const folder of [cwd, home, temp]) mkdirSync(folder);
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(cwd, path)), { recursive: true });
-    writeFileSync(join(cwd, path), text);
-  }
-  const git = (...args: readonly string[]) => execFileSync("git", args, { cwd, encoding: "utf8" });
-  git("init", "-q", "-b", "main");
-  git("config", "user.name", "T");
-  git("config", "user.email", "t@example.invalid");
-  git("add", "-A");
-  git("commit", "-qm", "Begin", "--allow-empty");
-  const env = {
-    PATH: process.env.PATH,
-    HOME: home,
-    TMPDIR: temp,
-    XDG_CACHE_HOME: join(tmpdir(), "lockstep-test-cache"),
-    LOCKSTEP_TRUST: "all",
-    ...more,
-  };
-  const lockstep = (...words: readonly string[]): Promise<Ran> =>
-    start(process.execPath, [MAIN, ...words], cwd, { env });
-  return { cwd, git, lockstep };
-}
-
-type Repository = ReturnType<typeof repository>;
 
 async function made({ lockstep }: Repository, template: Template): Promise<{ readonly tests: unknown }> {
   const ran = await lockstep("init", "mine", "--template", template, "--json");
