@@ -93,6 +93,8 @@ export type DriveOptions = BackendOptions & {
   readonly log?: string;
   /** Stores the files of a run that travels, before the entry of what may have changed them. */
   readonly snapshot?: Ports["snapshot"];
+  /** Its files were put in place, so what makes them ready is run first, and then this. */
+  readonly onPrepared?: () => void;
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow, deeds: readonly Deed[]) => void;
 };
