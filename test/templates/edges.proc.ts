@@ -50,7 +50,9 @@ test("upgrade-dependencies: an upgrade that breaks the tests is in a stash, and 
   const replies = [
     { step: "survey", output: { found: true, upgrades } },
     { step: "upgrade", calls: [write("package.json"), write("package-lock.json")] },
-    ...[upgraded, upgraded, upgraded],
+    upgraded,
+    upgraded,
+    upgraded,
     { step: "set-aside", calls: [{ name: "Bash", input: { command: stash } }] },
     { step: "set-aside", output: { kept: false, reason: "the tests fail" } },
   ];
