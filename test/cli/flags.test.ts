@@ -22,7 +22,19 @@ const root = join(import.meta.dirname, "../..");
 const cli = join(root, "src/cli");
 
 /** Parameters of the agents that examples and docs run. */
-const PARAMETERS = ["issue", "topic", "ticket", "tag", "task", "item", "name", "since"];
+const PARAMETERS = [
+  "issue",
+  "topic",
+  "ticket",
+  "tag",
+  "task",
+  "item",
+  "name",
+  "since",
+  "plan",
+  "scope",
+  "subject",
+];
 const declared = PARAMETERS.map((name): Flag => ({ name, takes: "TEXT", help: "" }));
 
 const host = { env: {}, stdin: {}, stdout: {}, stderr: {}, cwd: () => "/" } as unknown as Host;
