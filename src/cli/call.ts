@@ -74,7 +74,7 @@ export function createCall(
   line: Line,
   onRead: (call: CommandCall) => void,
 ): CommandCall {
-  const [, ...words] = line.words;
+  const words = line.words.slice(command.name.split(" ").length);
   const all = flagsOf(command);
   const written = Object.fromEntries(all.map(({ name }) => [name, line.flags.get(name) ?? []]));
   const where = writtenFlags({ written: written as CommandCall["written"] }, ["cwd", "state"]);

@@ -4,18 +4,18 @@ import { EXIT_MEANINGS } from "../flow/verdict.ts";
 import { BACKEND_IDS } from "../run/world/backend-table.ts";
 import type { Flag } from "./args.ts";
 import type { CommandCall } from "./call.ts";
-import { commandNamed, COMMANDS, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
+import { commandNamed, COMMANDS, commandsOf, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { shownInLine, table, type Paint } from "./text/text.ts";
 import { asTyped } from "./text/typed.ts";
 
 /** `lockstep help [COMMAND]` */
-export function printHelp({ words: [name], flags, screen, host: { program } }: CommandCall): Promise<number> {
-  const command = name === undefined ? null : commandNamed(name);
-  if (flags.json) screen.document(describe(command === null ? COMMANDS : [command]));
-  else
-    screen.print(
-      command === null ? mainHelp(screen.out, program) : commandHelp(command, screen.out, null, program),
-    );
+export function printHelp({ words, flags, screen, host: { program } }: CommandCall): Promise<number> {
+  const [name = "", verb] = words;
+  const family = verb === undefined ? commandsOf(name) : [];
+  const listed = name === "" ? COMMANDS : family.length > 0 ? family : [commandNamed(name, verb)];
+  if (flags.json) screen.document(describe(listed));
+  else if (name === "") screen.print(mainHelp(screen.out, program));
+  else screen.print(listed.map((command) => commandHelp(command, screen.out, null, program)).join("\n\n"));
   return Promise.resolve(0);
 }
 

@@ -7,7 +7,7 @@ import module from "node:module";
 import { isAbsolute, join } from "node:path";
 import { parseLine, UsageError, type Line } from "./args.ts";
 import { createCall, lineOf, type CommandCall, type Host, type CallUnderWay } from "./call.ts";
-import { commandNamed, everyFlag, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
+import { commandNamed, commandsOf, everyFlag, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { createPaint, jsonLine, shown } from "./text/text.ts";
 import { asTyped, programName } from "./text/typed.ts";
 import { versionText } from "./version.ts";
@@ -122,14 +122,17 @@ async function offer(typed: readonly string[]): Promise<number> {
 
 async function answer(argv: readonly string[]): Promise<number> {
   if (argv[0] === "__complete") return await offer(argv.slice(argv[1] === "--" ? 2 : 1));
-  const [word] = lookAt(argv).words;
+  const [word, verb] = lookAt(argv).words;
   if (word === undefined && isAsked("version")) return printVersion(isAsked("json"));
   if (word === undefined && isAsked("help")) return await run(commandNamed("help"), ["help", ...argv]);
   if (word === undefined) {
     parseLine(argv, { flags: GLOBAL_FLAGS });
+    if (process.stdout.isTTY && !isAsked("json")) return await run(commandNamed("next"), ["next", ...argv]);
     return await printUsage(isAsked("json"));
   }
-  return await run(commandNamed(word), argv);
+  const isFamily = verb === undefined && commandsOf(word).length > 0;
+  if (isFamily && isAsked("help")) return await run(commandNamed("help"), ["help", ...argv]);
+  return await run(commandNamed(word, verb), argv);
 }
 
 /** A first look at the line: which command it is for, and how that is to be answered. */
@@ -151,7 +154,12 @@ async function run(command: CliCommand, argv: readonly string[]): Promise<number
   });
   const { help, version, json } = call.flags;
   if (!command.takesParameters && command.name !== "help") {
-    if (help) return await run(commandNamed("help"), ["help", command.name, ...(json ? ["--json"] : [])]);
+    if (help)
+      return await run(commandNamed("help"), [
+        "help",
+        ...command.name.split(" "),
+        ...(json ? ["--json"] : []),
+      ]);
     if (version) return printVersion(json);
   }
   keepCompiled(process.env);
@@ -175,7 +183,7 @@ function printVersion(json: boolean): number {
   return 0;
 }
 
-/** `lockstep` alone: help, but no success. */
+/** `lockstep` alone where no person reads it: help, but no success. */
 async function printUsage(json: boolean): Promise<number> {
   if (json) throw new UsageError("No command given.");
   const { mainHelp } = await import("./help.ts");
@@ -190,7 +198,10 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   isFailing = true;
   const { failureDocument, toFailing, interruptedBy } = await import("./text/failure.ts");
   const { words } = lookAt(argv);
-  const agent = asked?.words[0]?.is === "agent" ? ((current?.words ?? words.slice(1))[0] ?? "") : "";
+  const agent =
+    asked?.words[0]?.is === "agent"
+      ? ((current?.words ?? words.slice(asked.name.split(" ").length))[0] ?? "")
+      : "";
   const signal = signalIn(error);
   const failure =
     signal === null

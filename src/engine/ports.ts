@@ -19,11 +19,13 @@ import type {
   Ruling,
   Sight,
   Teller,
+  Tree,
   Usage,
 } from "../flow/event.ts";
 import type { Command } from "../flow/command.ts";
 import type { Check, Flow, Flows, Step, StepId } from "../flow/flow.ts";
 import type { Json, JsonObject, JsonSchema } from "../flow/json.ts";
+import type { Mail } from "../flow/mail.ts";
 import type { Compose } from "../flow/scene.ts";
 import type { OutsideRule } from "./decide/stop.ts";
 
@@ -45,6 +47,8 @@ export type Ports = {
   readonly compose: Compose;
   readonly clock: Clock;
   readonly cwd: string;
+  /** The files of the run, stored where others find them, before the entry of something that may have changed them; null: they did not change. Absent: they stay where they are. */
+  readonly snapshot?: () => Promise<Tree | null>;
   /** Hears what a model says while it says it. Must not throw. */
   readonly onText?: (step: StepId, delta: string) => void;
 };
@@ -275,6 +279,14 @@ export type AskedQuestion = Question & AtVisit & { readonly run: string; readonl
 /** null: the question is settled without anybody's word. */
 export type Told = { readonly answer: string | null; readonly by: Teller };
 
+/** Bytes beside the journal that every process of a fleet can read, by their SHA-256: files of runs, conversations of coding agents. */
+export type Blobs = {
+  /** Stored when it resolves; gives the digest. It stays as long as a run that it was put for. */
+  readonly put: (run: string, bytes: Uint8Array) => Promise<string>;
+  /** null: there is none, or it is damaged. */
+  readonly get: (digest: string) => Promise<Uint8Array | null>;
+};
+
 // Journal.
 
 /** All runs of one state directory. */
@@ -320,6 +332,10 @@ export type Journal = {
    * no run needs. `close` does it after a removal.
    */
   readonly tidy: () => Promise<void>;
+  /** Bytes that belong to its runs; absent: files stay on this computer. */
+  readonly blobs?: Blobs;
+  /** Letters to its runs, where it keeps them itself; absent: they are files of the state folder. */
+  readonly mail?: Mail;
   /** Commits what is waiting and releases everything; after that every other verb is refused. */
   readonly close: () => Promise<void>;
 };

@@ -6,6 +6,12 @@ import type { Json, JsonObject } from "./json.ts";
 import type { Finalize } from "./settings.ts";
 import type { Verdict } from "./verdict.ts";
 
+/**
+ * Which events and flows this version of the program writes. It grows with what an entry or a flow can hold, so that a
+ * process never goes on with a run that it does not understand.
+ */
+export const SPEECH = 1;
+
 /** One entry of a journal. `seq` counts from 1 without gaps; `at` is epoch milliseconds. */
 export type Entry = {
   readonly seq: number;
@@ -20,7 +26,38 @@ export type Entry = {
   readonly led?: Led;
   /** The steps under way after it, while a fork is open. Absent in records of earlier versions. */
   readonly underWay?: readonly StepId[];
+  /** The files that the run works on, as they are after it, where they changed and travel with the run. */
+  readonly tree?: Tree;
 };
+
+/** The files of a run at a moment: a commit, and the digest of the stored git bundle that brings it. */
+export type Tree = { readonly commit: string; readonly blob: string };
+
+/** A remote of a repository: its name there, and its address without a password. */
+export type Remote = { readonly name: string; readonly url: string };
+
+/**
+ * Where the files of a run come from, so that any machine can drive it. Its `cwd` is then a folder within them, and so are
+ * the paths of its worktree: the process that drives it knows where they are.
+ */
+export type Source =
+  /** A commit of a repository that others can reach. `branch`: the one that it was on. */
+  | { readonly kind: "git"; readonly commit: string; readonly remote: Remote; readonly branch?: string }
+  /**
+   * A stored git bundle with what the submitter had. `files`: a commit upon the other with what was not committed.
+   * `remote`: where results can be pushed to; `needs`: a commit that the bundle builds on and that is fetched from there.
+   */
+  | {
+      readonly kind: "bundle";
+      readonly blob: string;
+      readonly commit: string;
+      readonly files?: string;
+      readonly branch?: string;
+      readonly remote?: Remote;
+      readonly needs?: string;
+    }
+  /** It works in an empty folder. */
+  | { readonly kind: "none" };
 
 /** How one visit of a step was settled. `to` is null when the run ended there. */
 export type Led = AtVisit & {
@@ -62,6 +99,10 @@ export type Event =
       readonly args: JsonObject;
       readonly input: string;
       readonly cwd: string;
+      /** Absent: it works in a folder of the machine that it was started on. */
+      readonly source?: Source;
+      /** The digest of what the submitter trusted, where anything needed trust and another machine is to drive it. */
+      readonly trusted?: string;
       readonly backend: BackendSpec;
       /** What it may spend, where that is not what the flow says. */
       readonly spending?: Granted;
@@ -82,16 +123,20 @@ export type Event =
       readonly imported?: { readonly entries: number };
       /** The batch that it belongs to. */
       readonly batch?: string;
-      /** How its commands are held; absent in records of earlier versions. */
+      /** How its commands are held; absent in records of earlier versions, and where it is `queued`. */
       readonly sandbox?: Confinement;
+      /** It was recorded by a process that does not drive it. */
+      readonly queued?: true;
     }
   | {
       readonly type: "run.resumed";
       readonly epoch: number;
       readonly backend?: BackendSpec;
       readonly spending?: Granted;
-      /** Nothing can have been under way: the run was made as a fork and has not been driven yet. */
+      /** Nothing can have been under way: the run has not been driven yet, had yielded, or was waiting. */
       readonly fresh?: true;
+      /** What is left of waits that were not over when the run yielded. The others are over. */
+      readonly waits?: readonly (AtVisit & { readonly ms: number })[];
       /** The user said yes to a run that was imported. */
       readonly accepted?: true;
       /** Names of processes that outlived the process which owned the run before, and were ended. */
@@ -100,6 +145,12 @@ export type Event =
     }
   /** Somebody told it to go no further for now: what was under way is recorded, and `continue` goes on. */
   | { readonly type: "run.paused" }
+  /** The process that drove it stopped between two entries: nothing is under way, and any process can go on. */
+  | {
+      readonly type: "run.yielded";
+      /** Until when its visits wait, in epoch milliseconds. Where all of them do, the run has nothing to do before. */
+      readonly waits?: readonly Waiting[];
+    }
   /** It was stopped at once: what was under way is given up. */
   | {
       readonly type: "run.stopped";
@@ -192,6 +243,9 @@ export type EffectEvent = {
   | { readonly type: "effect.applied" | "effect.failed" }
 );
 
+/** A visit that does nothing before this moment. */
+export type Waiting = AtVisit & { readonly until: number };
+
 /** Whose limit of what: of the run, of a step, of one attempt of a step. */
 export type LimitName = `${"run" | "step" | "attempt"}.${"turns" | "tokens" | "costUsd" | "wallMs"}`;
 
@@ -222,6 +276,8 @@ export type Worktree = {
   readonly pushTo?: string;
   /** As in `run.started`; recorded here by earlier versions. */
   readonly dryRun?: true;
+  /** Nobody works in `home`: the base branch is the one of the remote, and is merged there. */
+  readonly onRemote?: true;
 };
 
 /** What a person is asked. It is open until it is told, expires, or the run is over. */
@@ -244,7 +300,16 @@ export type Question = {
 };
 
 /** Who settled a question: a person, the time, the machine's own code, a setting, or the fact that nobody was there. */
-export type Teller = "terminal" | "answer" | "studio" | "file" | "expired" | "hook" | "setting" | "headless";
+export type Teller =
+  | "terminal"
+  | "answer"
+  | "studio"
+  | "mcp"
+  | "file"
+  | "expired"
+  | "hook"
+  | "setting"
+  | "headless";
 
 /** What was decided about one call of a response, counted from 0. */
 export type Ruling = { readonly call: number; readonly answer: string | null; readonly by: Teller };

@@ -27,7 +27,7 @@ export type OpenedRecord = {
 
 /** A run that is open: nothing refuses it, its place is there, and its beginning is recorded. */
 export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
-  Omit<Admitted, "config" | "spending" | "said" | "ground"> &
+  Omit<Admitted, "spending" | "said" | "ground"> &
   Omit<Entered, "record" | "warnings"> &
   OpenedRecord & {
     readonly options: DriveOptions;
@@ -54,7 +54,7 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   };
   const { env, signal: given } = surroundings(options);
   const isSteered = options.steered ?? options.journal === undefined;
-  const wishes = isSteered ? hearWishes(stateDir, run) : null;
+  const wishes = isSteered ? hearWishes(driven.mail, run) : null;
   if (wishes !== null) stack.defer(wishes.close);
   const signal = wishes === null ? given : AbortSignal.any([given, wishes.stop]);
   const acting = await actingOf(driven, { env, signal }, report);
@@ -66,7 +66,12 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const person = personOf(driven, onWarning);
   const about = { flow, clock, root, cwd, stateDir, repository, redactor, person, ground: around, onWarning };
   const opened = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
-  const ports = acting === null ? opened : { ...opened, act: acting.act };
+  const { snapshot } = options;
+  const ports = {
+    ...opened,
+    ...(acting !== null && { act: acting.act }),
+    ...(snapshot !== undefined && { snapshot }),
+  };
   if (ports.hooks !== undefined) stack.defer(ports.hooks.close);
   if (ports.watch.close !== undefined) stack.defer(ports.watch.close);
   try {
@@ -78,7 +83,8 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
       past,
       begin,
       signal,
-      ...(wishes !== null && { wishes }),
+      wishes: { ...wishes, ...(options.yielding !== undefined && { yield: options.yielding }) },
+      ...(options.parkMs !== undefined && { parkMs: options.parkMs }),
       wantsDeeds: listener !== null || options.observe !== undefined,
       recall: (entry, after, deeds) => {
         addEntry(report, entry);
@@ -91,7 +97,7 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
         addToTally(tally, entry, after);
         listener?.hear(entry, after, deeds);
         if (entry.event.type === "step.told" && entry.event.id !== undefined)
-          taken.push(discard(driven, entry.event.id));
+          taken.push(driven.mail.discard(run, entry.event.id));
         options.observe?.(entry, after, flow, deeds);
       },
     });
@@ -127,10 +133,7 @@ async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
 }
 
 /** Most runs ask no person, so what asks is loaded when one does. */
-function personOf(
-  { options, flow, project: { stateDir }, run, clock }: Driven,
-  onWarning: (text: string) => void,
-): Person {
+function personOf({ options, flow, mail, run, clock }: Driven, onWarning: (text: string) => void): Person {
   const { ask, wait = false, onPermission = "deny" } = options;
   const expireMs = options.expireMs ?? flow.settings.questions?.expireMs;
   const absent = wait ? "halt" : onPermission;
@@ -142,7 +145,7 @@ function personOf(
     };
     const { createAsking } = await import("./people/people.ts");
     return createAsking({
-      stateDir,
+      mail,
       run,
       clock,
       wait,
@@ -158,20 +161,17 @@ function personOf(
   };
 }
 
-/** It is in the journal now. */
-async function discard({ project, run }: Driven, question: string): Promise<void> {
-  const { createMailbox } = await import("./people/mailbox.ts");
-  await createMailbox(project.stateDir, run).discard(question);
-}
-
 const loadListening = () => import("./watch/listen.ts");
 let listening: ReturnType<typeof loadListening> | null = null;
 
-/** The log file and the traces of the run; loaded only where there are any. */
-async function listenerOf({ options, flow, project, run, begin, past }: Driven): Promise<Listener | null> {
+/** The log file, the traces and the notices of the run; loaded only where there are any. */
+async function listenerOf(driven: Driven): Promise<Listener | null> {
+  const { options, flow, project, run, begin, past } = driven;
   const { log, env = process.env } = options;
   const traced = isTraced(env);
-  if (log === undefined && !flow.settings.logging.enabled && !traced) return null;
+  const { notify } = driven.config;
+  const isHeard = log !== undefined || flow.settings.logging.enabled || traced;
+  if (!isHeard && Object.keys(notify).length === 0) return null;
   const first = past[0] ?? ("at" in begin ? begin : null);
   const { listen } = await (listening ??= loadListening());
   const isResumed = past.length > 0;
@@ -183,6 +183,7 @@ async function listenerOf({ options, flow, project, run, begin, past }: Driven):
     root: project.root,
     env,
     traced,
+    notify,
     log,
   });
 }

@@ -7,12 +7,14 @@ import { prepare, type Prepared, type PreparedFlows } from "../engine/schema/pre
 import type { BackendSpec, Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Granted } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
+import type { Mail } from "../flow/mail.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import { driveRun, type OpenedRecord } from "./drive-run.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
+import { mailOf } from "./people/mail.ts";
 import { openJournal } from "./records/journal.ts";
 import { toFailure, type Result } from "../tell/result.ts";
 import { requireTrust, trusting } from "./trust/trust.ts";
@@ -110,6 +112,7 @@ export type Entered = {
   readonly cwd: string;
   readonly worktree?: Worktree;
   readonly repository: Pinned;
+  readonly mail: Mail;
   readonly warnings: readonly string[];
   /** Records that the run begins, or goes on; it is driven from here on. */
   readonly record: () => Promise<OpenedRecord>;
@@ -123,14 +126,17 @@ export async function openRun(
 ): Promise<Result> {
   const admitted = await admit(opening, options, stack);
   options.onBegin?.();
-  const { record, warnings, ...place } = await opening.enter(admitted, stack);
+  const { record, warnings, mail, ...place } = await opening.enter(admitted, stack);
   const { flow, project } = opening;
   const around = await openGround(flow, { ...place, stateDir: project.stateDir }, options, admitted, stack);
   const ground = { ...around, warnings: [...warnings, ...around.warnings] };
   const clock = options.clock ?? systemClock;
   const recorded = await record();
   // Not awaited here: while the run is driven, this holds nothing of it any more.
-  return driveRun({ ...opening, ...admitted, ...place, ...recorded, options, clock, around: ground }, stack);
+  return driveRun(
+    { ...opening, ...admitted, ...place, ...recorded, mail, options, clock, around: ground },
+    stack,
+  );
 }
 
 /** Whatever can refuse a run, in this order: its model, its sandbox, its limits, the user's trust. */
@@ -211,7 +217,7 @@ function newRun(
       const { cwd, planned } = await placeOf(flow, options, run);
       const place = planned === undefined ? { cwd } : { cwd, worktree: planned.worktree };
       const repository = await pinRepository([flow], place, surroundings(options));
-      const entered = { run, ...place, repository };
+      const entered = { run, ...place, repository, mail: mailOf(journal, project.stateDir) };
       const create = async (): Promise<OpenedRecord> => {
         const at = clock.now();
         const { agent } = flow;
@@ -268,7 +274,8 @@ function newRun(
   };
 }
 
-function argumentsOf(
+/** What a flow is started with, in the types that it declares; `fault`: what does not fit. */
+export function argumentsOf(
   flow: Flow,
   given: NonNullable<RunOptions["args"]>,
 ): { readonly args: JsonObject; readonly fault: string | null } {
@@ -281,7 +288,7 @@ function argumentsOf(
   return { args, fault: `"${reserved}" belongs to the runtime and cannot be given. Use another name.` };
 }
 
-function invalid({ agent, problems }: Loaded): Result {
+export function invalid({ agent, problems }: Loaded): Result {
   const errors = problems.filter((problem) => problem.severity === "error");
   const reason = `Agent "${agent}" cannot run: ${errors.length} problem${errors.length === 1 ? "" : "s"} found before it started.`;
   return toFailure(agent, "FLOW_INVALID", reason, problems);

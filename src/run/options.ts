@@ -1,5 +1,5 @@
 /** What a run is started or resumed with. */
-import type { Clock, Journal, Person } from "../engine/ports.ts";
+import type { Clock, Journal, Person, Ports } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { Deed } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
@@ -48,7 +48,7 @@ export type DriveOptions = BackendOptions & {
   readonly journal?: Journal;
   readonly clock?: Clock;
   readonly env?: NodeJS.ProcessEnv;
-  readonly trust?: Pick<TrustOptions, "digest" | "confirm">;
+  readonly trust?: Pick<TrustOptions, "digest" | "confirm" | "submitted">;
   /**
    * Whether a state folder, or an imported run, that this user did not make is used: its commands run, and it names the
    * folder to work in. A `journal` that is given is the caller's own.
@@ -77,6 +77,10 @@ export type DriveOptions = BackendOptions & {
   readonly notify?: (text: string) => void;
   /** Whether `pause` and `stop` from other processes are heeded; they are, unless `journal` is given. */
   readonly steered?: boolean;
+  /** When it aborts, what is under way is finished and recorded, and nothing more is begun: any process can go on. */
+  readonly yielding?: AbortSignal;
+  /** The run yields where all it does is to wait for longer than this. Absent: it waits here, however long. */
+  readonly parkMs?: number;
   /** What the run and its steps may spend, in the place of what files and settings say; `resume` raises it. */
   readonly spending?: Granted;
   /** What becomes of a tool call outside of a stage's list when no person can be asked. */
@@ -87,6 +91,8 @@ export type DriveOptions = BackendOptions & {
   readonly hookTimeoutMs?: number;
   /** Writes a log file below this folder, also where the agent asks for none. */
   readonly log?: string;
+  /** Stores the files of a run that travels, before the entry of what may have changed them. */
+  readonly snapshot?: Ports["snapshot"];
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow, deeds: readonly Deed[]) => void;
 };

@@ -1,26 +1,29 @@
 /** Going on with a run where its journal ends. */
 import { fold } from "../engine/drive/drive.ts";
+import { restBefore } from "../engine/drive/rest.ts";
 import { openQuestions } from "../engine/decide/people.ts";
 import { RunnerError, type Journal, type RunHandle, type RunRow } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
+import type { Mail } from "../flow/mail.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { flowsOf, openRun, releaseOn, withStack, type Known, type Opening } from "./open.ts";
 import type { DriveOptions, ResumeOptions } from "./options.ts";
-import { forgetWish, wishFor } from "./people/pause-and-stop.ts";
+import { mailOf } from "./people/mail.ts";
 import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
 import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
-import { recallBackend, watcherMs } from "./world/backend.ts";
+import { ANY_BACKEND, recallBackend, watcherMs } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";
 import { pinRepository } from "./world/github.ts";
 import { requireFolder } from "./world/folder-gone.ts";
 import type { RunAt } from "./world/process-starter.ts";
 import { findProject, recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
+import type { StretchPlace } from "./stretch.ts";
 import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
@@ -51,9 +54,17 @@ export async function resumedRecord(
   return journal;
 }
 
+export type ToResume = {
+  readonly journal: Journal;
+  readonly project: Project;
+  readonly row: RunRow;
+  /** Where its files are on this machine, as the record has them; null: where the record says, and they are made there. */
+  readonly place?: StretchPlace | null;
+};
+
 /** Claims the run, and opens it where anything is left of it to do. */
 export async function resumeFrom(
-  { journal, project, row }: { readonly journal: Journal; readonly project: Project; readonly row: RunRow },
+  { journal, project, row, place = null }: ToResume,
   options: ResumeOptions,
   stack: AsyncDisposableStack,
   known: Known,
@@ -72,14 +83,15 @@ export async function resumeFrom(
       : [];
   if (over !== null) return endedBefore(over, row.id, options);
   const accepted = await acceptImported(recorded, stateDir, options);
-  requireUnpaused(recorded, stateDir, options);
+  const mail = mailOf(journal, stateDir);
+  await requireUnpaused(recorded, mail, options);
   // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
   let folded: State | null = null;
   const standing = () => (folded ??= fold(recorded.flow, recorded.entries, recorded.adopted));
   // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
   const isHeld = isAsked(recorded) && openQuestions(standing()).some(({ question }) => question.held);
   const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
-  const resuming = { project, row, recorded, handle, strays, accepted, standing };
+  const resuming = { project, row, place, recorded, handle, mail, strays, accepted, standing };
   return await openRun(await recordedRun(resuming, asking, known), asking, stack);
 }
 
@@ -87,8 +99,10 @@ export async function resumeFrom(
 type Resuming = {
   readonly project: Project;
   readonly row: RunRow;
+  readonly place: StretchPlace | null;
   readonly recorded: RecordedRun;
   readonly handle: RunHandle;
+  readonly mail: Mail;
   /** Names of processes of it that were ended. */
   readonly strays: readonly string[];
   readonly accepted: boolean;
@@ -96,12 +110,14 @@ type Resuming = {
 };
 
 async function recordedRun(
-  { project, row, recorded, handle, strays, accepted, standing }: Resuming,
+  { project, row, place: here, recorded, handle, mail, strays, accepted, standing }: Resuming,
   options: ResumeOptions,
   known: Known,
 ): Promise<Opening> {
   const { flow: began, entries } = recorded;
-  const { cwd, worktree, spec, marks } = recallBackend(entries);
+  const recalled = recallBackend(entries);
+  const { spec, marks } = recalled;
+  const { cwd, worktree } = here ?? recalled;
   const isCompared = options.adopt === true || options.onChange !== undefined;
   const wanted = isCompared
     ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: project.root }, options)
@@ -132,17 +148,20 @@ async function recordedRun(
       const repository = await pinRepository(flows, place, surroundings(options), repositoryIn(entries));
       const about = { run: row.id, cwd, isBegun: hasWorked(entries) };
       const restored =
-        worktree === undefined ? [] : await restorePlace(flow, { ...about, worktree }, standing(), options);
+        worktree === undefined || here !== null
+          ? []
+          : await restorePlace(flow, { ...about, worktree }, standing(), options);
+      const isChosen = spec.id === ANY_BACKEND;
       const renewed = [options.script, options.backend, options.use, options.model].some(
         (given) => given !== undefined,
       );
       const begin = {
         type: "run.resumed",
         epoch: handle.epoch,
-        ...(isFresh(entries) && { fresh: true as const }),
+        ...restBefore(entries, flow, standing, (options.clock ?? systemClock).now()),
         ...(accepted && { accepted }),
         ...(strays.length > 0 && { strays: strays.map(redactor.text) }),
-        ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
+        ...(renewed || isChosen ? { backend: discreetSpec(backend, redactor) } : {}),
         ...spending,
         sandbox: ground.held,
       } as const;
@@ -150,6 +169,7 @@ async function recordedRun(
         run: row.id,
         ...place,
         repository,
+        mail,
         warnings: [...(strays.length === 0 ? [] : [straysText(strays)]), ...restored],
         record: async () => {
           if (wanted === null) return { handle, begin, past: entries };
@@ -182,19 +202,27 @@ function straysText(names: readonly string[]): string {
   return `Processes of the run were still running after the process that owned it had died. They were ended: ${names.join(", ")}.`;
 }
 
-/** RUN_PAUSED unless `unpause` is given. A request to stop that was not handled is dropped. */
-function requireUnpaused({ row, entries }: RecordedRun, stateDir: string, { unpause }: ResumeOptions): void {
+/** RUN_PAUSED unless `unpause` is given, or was left as a wish. A request to stop that was not handled is dropped. */
+async function requireUnpaused(
+  { row, entries }: RecordedRun,
+  mail: Mail,
+  { unpause }: ResumeOptions,
+): Promise<void> {
   const ended = entries.at(-1)?.event;
-  const wish = wishFor(stateDir, row.id);
+  const wish = await mail.wishFor(row.id);
   const isPaused =
     wish === "pause" ||
     ended?.type === "run.paused" ||
     (ended?.type === "run.ended" && ended.verdict.code === "PAUSED");
-  if (isPaused && unpause !== true) {
-    const why = `Run ${row.id} of "${row.agent}" is paused. Continue with: lockstep continue ${row.id}`;
-    throw new RunnerError("RUN_PAUSED", why);
-  }
-  if (wish !== null) forgetWish(stateDir, row.id);
+  if (isPaused && unpause !== true && wish !== "continue") throw pausedError(row);
+  if (wish !== null) await mail.forgetWish(row.id, wish);
+}
+
+export function pausedError({ id, agent }: Pick<RunRow, "id" | "agent">): RunnerError {
+  return new RunnerError(
+    "RUN_PAUSED",
+    `Run ${id} of "${agent}" is paused. Continue with: lockstep continue ${id}`,
+  );
 }
 
 /** How its commands were held when it was last driven; false where an earlier version recorded it. */
@@ -209,14 +237,6 @@ function wasConfined(entries: readonly Entry[]): boolean {
 /** Whether any step of it was begun: its worktree was whole then. */
 function hasWorked(entries: readonly Entry[]): boolean {
   return entries.some(({ event }) => event.type.startsWith("step."));
-}
-
-/** A fork that has not been driven yet. */
-function isFresh(entries: readonly Entry[]): boolean {
-  const started = entries[0]?.event;
-  if (started?.type !== "run.started" || started.forkedFrom === undefined) return false;
-  const { seq } = started.forkedFrom;
-  return !entries.slice(seq).some(({ event }) => event.type === "run.resumed");
 }
 
 async function adopt(

@@ -31,6 +31,14 @@ export function createTally(): Tally {
   return { steps: new Map(), visits: [], moved: 0 };
 }
 
+/** What ends a stretch before the run ends. */
+const ENDS_STRETCH: ReadonlySet<Event["type"]> = new Set([
+  "run.stopped",
+  "run.limited",
+  "run.paused",
+  "run.yielded",
+]);
+
 /** Adds one entry, with the state it led to; entries come in order. This is done for every entry of every run. */
 export function addToTally(tally: Tally, entry: Entry, after: State): void {
   const { event } = entry;
@@ -48,8 +56,7 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
   if (event.type === "run.limited" && event.of !== undefined)
     count(tally.steps.get(event.of), usageIn(event));
   // What was under way when the stretch ended was work too, although nothing else is recorded of it.
-  if (event.type === "run.stopped" || event.type === "run.limited" || event.type === "run.paused")
-    addUntil(tally, entry.at);
+  if (ENDS_STRETCH.has(event.type)) addUntil(tally, entry.at);
   if (event.type === "run.resumed") tally.visits = [];
   const lane = after.lanes[0];
   const mark = tally.visits[0];

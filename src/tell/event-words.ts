@@ -19,6 +19,7 @@ export type EventWords = {
 /** Members that hold words of people, models or files: an export with `--redact` hides them. */
 export const TEXTS_OF = {
   "run.paused": [],
+  "run.yielded": [],
   "run.stopped": [],
   "run.limited": [],
   "run.adopted": [],
@@ -46,6 +47,15 @@ export function eventWords(event: Event): EventWords | null {
         line,
         tone: "warning",
       };
+    }
+    case "run.yielded": {
+      const { waits = [] } = event;
+      const until = Math.min(...waits.map((wait) => wait.until));
+      const text =
+        waits.length === 0
+          ? "its process stopped between two steps"
+          : `it waits until ${new Date(until).toISOString()}`;
+      return { title: "put down", name: "because", text, line: `put down: ${text}`, tone: "plain" };
     }
     case "run.stopped": {
       const isSignal = event.by === "signal";

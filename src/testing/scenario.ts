@@ -2,7 +2,8 @@
 import { prepare } from "../engine/schema/prepared.ts";
 import { createScripted } from "../backends/scripted/scripted.ts";
 import type { ScriptReply } from "../backends/scripted/script.ts";
-import { drive, type Drive } from "../engine/drive/drive.ts";
+import { drive, fold, type Drive } from "../engine/drive/drive.ts";
+import { restBefore } from "../engine/drive/rest.ts";
 import type { Backend, Clock, Journal, Ports } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { CheckResult, Entry } from "../flow/event.ts";
@@ -22,9 +23,13 @@ export type Scenario = {
   readonly sights?: readonly boolean[];
   /** Entries that were written before: the run goes on from there. */
   readonly past?: readonly Entry[];
+  /** How long nobody drove the run after the last of them. */
+  readonly pauseMs?: number;
   readonly signal?: AbortSignal;
   /** What others want of the run while it goes on. */
   readonly wishes?: NonNullable<Drive["wishes"]>;
+  /** As for `drive`. */
+  readonly parkMs?: number;
   /** In the place of those that do nothing. */
   readonly ports?: Partial<Pick<Ports, "toolbox" | "hooks" | "person" | "watch" | "clock" | "shell" | "act">>;
   readonly observe?: (entry: Entry, state: State) => void;
@@ -48,6 +53,8 @@ export async function play(scenario: Scenario): Promise<Played> {
   const about = { id: "run", agent: flow.agent, at: 0, digest: "digest", flow };
   const handle = await journal.create(about, past.length === 0 ? [first] : past);
   const backend = listen(toBackend(scenario.model, past), asked);
+  const now = (past.at(-1)?.at ?? 0) + (scenario.pauseMs ?? 0);
+  const rested = restBefore(past, flow, () => fold(flow, past), now);
   const state = await drive({
     flow,
     ports: {
@@ -59,8 +66,9 @@ export async function play(scenario: Scenario): Promise<Played> {
     },
     handle,
     past,
-    begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2 },
+    begin: past.length === 0 ? first : { type: "run.resumed", epoch: 2, ...rested },
     signal: scenario.signal ?? new AbortController().signal,
+    ...(scenario.parkMs === undefined ? {} : { parkMs: scenario.parkMs }),
     ...(scenario.wishes === undefined ? {} : { wishes: scenario.wishes }),
     ...(scenario.observe === undefined ? {} : { observe: scenario.observe }),
   });

@@ -148,8 +148,9 @@ test("every flag that a command declares is read by what the command does", () =
 /** A line of a command as that command receives it. */
 function callOf<Name extends CommandName>(name: Name, ...words: readonly string[]): CallOf<Name> {
   const command = commandNamed(name);
-  const line = lineOf(command, [name, ...words]);
-  return createCall(command, [name, ...words], host, line, () => {}) as CallOf<Name>;
+  const argv = [...name.split(" "), ...words];
+  const line = lineOf(command, argv);
+  return createCall(command, argv, host, line, () => {}) as CallOf<Name>;
 }
 
 test("a command receives its flags with their types, and cannot read any other", () => {
@@ -238,7 +239,7 @@ test("a line whose values cannot be read is answered as it asks to be, and a fir
 
 test("every flag with a value says what a shell can offer for it, or is one of those that take anything", () => {
   const free = new Set(
-    "input trust expire max-turns max-tokens max-cost max-time branch base-branch push-remote pr-target issues label limit concurrency text max older-than keep as min since test bail shard jobs covers runs budget task resume for seed port host name".split(
+    "input trust expire max-turns max-tokens max-cost max-time branch base-branch push-remote pr-target issues label limit concurrency text max older-than keep as min since test bail shard jobs covers runs budget task resume for seed port host name check".split(
       " ",
     ),
   );
@@ -286,7 +287,11 @@ test("a word of a closed list is refused with the words that can stand there", (
   );
   assert.ok(closed.length >= 3);
   for (const { command, place, is } of closed) {
-    const line = (word: string) => [command.name, ...command.words.slice(0, place).map(() => "x"), word];
+    const line = (word: string) => [
+      ...command.name.split(" "),
+      ...command.words.slice(0, place).map(() => "x"),
+      word,
+    ];
     const call = (argv: readonly string[]) =>
       createCall(command, argv, host, lineOf(command, argv), () => {});
     for (const word of is) assert.doesNotThrow(() => call(line(word)), `${command.name} ${word}`);

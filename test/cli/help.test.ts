@@ -1,7 +1,8 @@
 /** What --help prints. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { COMMANDS } from "../../src/cli/commands.ts";
+import type { UsageError } from "../../src/cli/args.ts";
+import { commandNamed, COMMANDS } from "../../src/cli/commands.ts";
 import { commandHelp, mainHelp } from "../../src/cli/help.ts";
 import type { Parameter } from "../../src/flow/flow.ts";
 import { plain } from "./rendered.ts";
@@ -51,4 +52,18 @@ test("help shows a built-in flag under its other name where a parameter took its
   assert.match(help, /--ls-script FILE/);
   assert.match(help, /--ls-json/);
   assert.doesNotMatch(help, / --script FILE {2}/);
+});
+
+test("the name of a command can be two words, and a missing or wrong second one is answered with those there are", () => {
+  assert.equal(commandNamed("fleet", "init").name, "fleet init");
+  assert.equal(commandNamed("runs", "init").name, "runs");
+  for (const [verb, says] of [
+    [undefined, /^fleet needs init\b[^"]*\.$/],
+    ["inti", /^fleet needs init\b.*, not "inti"\.$/],
+  ] as const)
+    assert.throws(
+      () => commandNamed("fleet", verb),
+      (error: UsageError) => says.test(error.message) && error.near?.candidates.includes("init") === true,
+    );
+  assert.throws(() => commandNamed("flet"), /There is no command "flet"/);
 });

@@ -59,7 +59,7 @@ async function run(
 }
 
 const wordsOf = ({ name, words }: (typeof COMMANDS)[number]) => [
-  name,
+  ...name.split(" "),
   ...words
     .filter(({ optional }) => optional === undefined)
     .map(({ is }) => (Array.isArray(is) ? String(is[0]) : "x")),

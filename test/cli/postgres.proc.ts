@@ -4,6 +4,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pgPackage, serversHere, startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { readPostgresAddress } from "../../src/journal/postgres/address.ts";
+import { openPostgres } from "../../src/journal/postgres/connection.ts";
 import { needs } from "../needs.ts";
 import { until } from "../until.ts";
 import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
@@ -14,6 +16,20 @@ const [programs] = serversHere().values();
 const missing =
   pgPackage() === null ? "pg@8 (runs on PostgreSQL)" : "PostgreSQL 15 or newer (runs on PostgreSQL)";
 const { skip } = needs(pgPackage() !== null && programs !== undefined, missing);
+
+/** Its first step asks before it writes a file. */
+function writeAsking(world: World): void {
+  writeAgent(world, "notes", {
+    registry: ({ steps }) => {
+      (steps as { [id: string]: { permissionMode?: string } })["initial.note"]!.permissionMode = "default";
+    },
+    agent: ({ runner }) => {
+      (runner as { boundaries: { allowedTools: readonly string[] } }).boundaries.allowedTools = ["*"];
+    },
+  });
+  const write = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
+  world.write("asking.json", script(write, replies.initial(), replies.continuation(), replies.closure()));
+}
 
 describe("runs on PostgreSQL", { skip }, () => {
   let server: PostgresServer;
@@ -105,25 +121,103 @@ describe("runs on PostgreSQL", { skip }, () => {
     );
   });
 
-  test("pausing a run makes a state folder that stays the user's own", async () => {
+  test("are paused, stopped and answered from another machine, and nothing is left in its folder", async () => {
     using world = project();
-    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=paused` };
+    using elsewhere = createWorld();
+    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=steered` };
     assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
     const limited = { step: "initial.note", error: { kind: "rate-limit", retryAfterMs: 50_000 } };
-    world.write("slow.json", script(limited));
-    const child = world.begin(["run", "notes", "--topic", "x", "--script", "slow.json", "--json"], {
-      ...world.env,
-      ...around,
-    });
-    await until(async () => {
-      const { runs } = onlyDocument(await world.lockstep(["runs", "--json"], { env: around }));
-      return (runs as readonly { events: number }[]).some(({ events }) => events >= 2);
-    }, "the run waits");
-    const paused = await world.lockstep(["pause", "@last"], { env: around });
-    assert.equal(paused.code, 0, paused.stderr);
-    await until(() => child.exitCode !== null, "the run has ended");
-    const local = onlyDocument(await world.lockstep(run, { env }));
-    assert.equal(local.outcome, "completed", String(local.reason));
+    world.write("slow.json", script(limited, replies.initial(), replies.continuation(), replies.closure()));
+    const slow = ["run", "notes", "--topic", "x", "--script", "slow.json", "--json"];
+    const driven = async (args: readonly string[]) => {
+      const before = await newest();
+      const child = world.begin(args, { ...world.env, ...around });
+      await until(async () => {
+        assert.equal(child.exitCode, null);
+        const row = await newest();
+        return row !== undefined && row.run !== before?.run && row.events >= 2;
+      }, "the run waits");
+      return { child, run: (await newest())!.run };
+    };
+    const newest = async () => {
+      const { runs } = onlyDocument(
+        await world.lockstep(["runs", "--json", "--limit", "1"], { env: around }),
+      );
+      return (runs as readonly { run: string; events: number }[])[0];
+    };
+    const says = async (from: World, args: readonly string[]) => {
+      const said = await from.lockstep([...args, "--json"], { env: around });
+      assert.ok(said.code === 0 || said.code === 5, said.stderr);
+      return onlyDocument(said);
+    };
+    for (const [verb, state, onward] of [
+      ["pause", "paused", "continue"],
+      ["stop", "stopped", "resume"],
+    ] as const) {
+      const { child, run: id } = await driven(slow);
+      assert.equal((await says(elsewhere, [verb, id])).state, state);
+      await until(() => child.exitCode !== null, "the run has ended");
+      const refused = await world.lockstep(["resume", id, "--no-color"], { env: around });
+      if (verb === "pause") assert.match(refused.stderr, /is paused. Continue with/);
+      else assert.equal(refused.code, 0, refused.stderr);
+      if (verb === "pause") assert.equal((await says(world, [onward, id])).outcome, "completed");
+    }
+    writeAsking(world);
+    const asking = await driven([...slow.with(5, "asking.json"), "--wait"]);
+    const { questions } = await says(elsewhere, ["answer", asking.run]);
+    const [question] = questions as readonly { id: string }[];
+    const answered = await says(elsewhere, ["answer", asking.run, question!.id, "allow"]);
+    assert.equal(answered.answer, "allow");
+    await until(() => asking.child.exitCode !== null, "the run has ended");
+    assert.equal(asking.child.exitCode, 0);
+    assert.ok(existsSync(join(world.root, "made.txt")), "the call was allowed");
+    const again = await elsewhere.lockstep(["answer", asking.run, "allow"], { env: around });
+    assert.match(again.stderr, /waits for no answer/);
+    assert.ok(!existsSync(join(elsewhere.root, ".lockstep")), "letters lie on the server");
+  });
+
+  test("of a fleet: answered, resumed and continued from anywhere, they ask for a worker", async () => {
+    using world = project();
+    using elsewhere = createWorld();
+    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=offered` };
+    const address = readPostgresAddress(around.LOCKSTEP_STATE);
+    const postgres = openPostgres({ address, pg: pgPackage()!, patienceMs: 60_000 });
+    try {
+      assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
+      writeAsking(world);
+      const asked = await world.lockstep([...run.with(5, "asking.json"), "--on-permission", "halt"], {
+        env: around,
+      });
+      assert.equal(asked.code, 5, asked.stderr);
+      const id = String(onlyDocument(asked).run);
+      const row = async (change = "") => {
+        const text = `UPDATE offered.run SET queue = 'runs', grp = 'g' ${change} RETURNING wakes, due IS NOT NULL AS due`;
+        const [found] = await postgres.send({ name: `row${change.length}`, text });
+        return `${String(found?.wakes)} ${String(found?.due)}`;
+      };
+      const says = async (args: readonly string[], from: World = elsewhere) => {
+        const { code, stdout, stderr } = await from.lockstep([...args, "--no-color"], { env: around });
+        return `${code} ${stdout}${stderr}`;
+      };
+      assert.equal(await row(), "0 false");
+      assert.match(await says(["resume", id]), /^0 A worker continues run \w+ \(queue runs\)/);
+      assert.equal(await row(", due = NULL"), "1 false");
+      assert.match(await says(["resume", id, "--model", "openai/x"]), /^2 .*--model has no effect.*--here/s);
+      assert.match(await says(["answer", id, "allow"]), /^0 Answered .*A worker of the fleet continues/);
+      assert.equal(await row(), "2 true");
+      assert.match(await says(["pause", id]), /^0 .*is paused/);
+      assert.match(await says(["resume", id]), /^5 .*is paused/s);
+      assert.match(await says(["continue", id]), /^0 A worker continues/);
+      assert.equal(await row(", held = 'poisoned', held_because = 'Three workers died.'"), "3 true");
+      assert.match(await says(["continue", id]), /^3 .*Three workers died\..*lockstep fleet retry/s);
+      assert.equal(await row(", held = NULL"), "3 true");
+      // The wish to continue holds for whoever drives it next.
+      assert.match(await says(["resume", id, "--here"], world), /"outcome":"success"/);
+      assert.match(await says(["resume", id]), /had already ended/);
+      assert.ok(existsSync(join(world.root, "made.txt")), "the answer counted");
+    } finally {
+      await postgres.close();
+    }
   });
 
   test("what is wrong with the address is a sentence", async () => {

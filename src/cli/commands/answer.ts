@@ -2,6 +2,8 @@
 import { answerCommands, answerFrom, choiceOf, notAnAnswer } from "../../flow/question.ts";
 import { broken, visible } from "../../flow/text/visible.ts";
 import { answerQuestion, answerWith, questionsOf, type Questions } from "../../run/people/answer.ts";
+import { mailPlace } from "../../run/people/mail.ts";
+import { requireRecord } from "../../run/records/journal.ts";
 import { acceptImported } from "../../run/trust/foreign-state.ts";
 import { readRun } from "../../run/records/runs.ts";
 import { resume } from "../../run/resume.ts";
@@ -14,9 +16,7 @@ import { shown } from "../text/text.ts";
 
 export async function answerRun(call: CallOf<"answer">): Promise<number> {
   const [ref = ""] = call.words;
-  const { asked, stateDir } = await withRecord(call, ref, async (journal, folder) => {
-    return { asked: await questionsOf(journal, ref), stateDir: folder };
-  });
+  const asked = await withRecord(call, ref, async (journal) => await questionsOf(journal, ref));
   const said = readAnswer(call, asked);
   if (said === null) return showQuestions(call, asked);
   const { run } = asked;
@@ -26,22 +26,30 @@ export async function answerRun(call: CallOf<"answer">): Promise<number> {
       return await resume({ onPermission: "halt", ...options, run, ask: answerWith(said.answer) });
     });
   // The answer lets the run go on: it counts only where the run may.
-  await withOwnJournal(call, ref, async (journal) => {
-    if (journal === null) return;
+  const wakes = call.flags.resume !== false && !asked.isPaused;
+  const queue = await withOwnJournal(call, ref, async (journal, stateDir) => {
+    const record = requireRecord(journal, ref, stateDir);
     const access = journalAccess(call, call.host.stopped());
-    await acceptImported(await readRun(journal, run), stateDir, access);
+    await acceptImported(await readRun(record, run), stateDir, access);
+    const place = mailPlace(record, stateDir);
+    const how = { wakes };
+    await answerQuestion(place, asked, said.question, said.answer, Date.now(), call.host.env, "answer", how);
+    return (await record.mail?.fleet?.queueOf(run)) ?? null;
   });
-  await answerQuestion(stateDir, asked, said.question, said.answer, Date.now(), call.host.env);
-  const goesOn = call.flags.resume !== false && !asked.isDriven && !asked.isPaused;
+  const goesOn = wakes && queue === null && !asked.isDriven;
   if (goesOn)
     return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));
   const { id } = said.question;
   if (call.flags.json) call.screen.document({ v: 1, run, question: id, answer: said.answer });
-  else call.screen.print(`Answered ${id}: ${shown(said.answer)}. ${call.typed(whatComes(asked))}`);
+  else
+    call.screen.print(
+      `Answered ${id}: ${shown(said.answer)}. ${call.typed(whatComes(asked, wakes && queue !== null))}`,
+    );
   return 0;
 }
 
-function whatComes({ run, isDriven, isPaused }: Questions): string {
+function whatComes({ run, isDriven, isPaused }: Questions, isWoken: boolean): string {
+  if (isWoken) return "A worker of the fleet continues the run.";
   if (isDriven) return "The process that runs it continues the run.";
   return isPaused
     ? `The run is paused; continue with: lockstep continue ${run}`

@@ -5,7 +5,7 @@ import { findProject, listAgents } from "../../run/world/project.ts";
 import { findRun, flowOf, listRuns } from "../../run/records/runs.ts";
 import { loadNamed, parametersOf, toFlags } from "../agent.ts";
 import { parseLine, type Flag, type GivenFlags, type Offer } from "../args.ts";
-import { COMMANDS, everyFlag, GLOBAL_FLAGS, type CliCommand } from "../commands.ts";
+import { COMMANDS, commandsOf, everyFlag, GLOBAL_FLAGS, type CliCommand } from "../commands.ts";
 import { withJournal } from "../journal.ts";
 import { shownInLine } from "../text/text.ts";
 
@@ -50,6 +50,8 @@ type Place = {
   readonly command: CliCommand | null;
   /** After the command. */
   readonly words: readonly string[];
+  /** The word that several commands begin with, where the next one is not written yet. */
+  readonly family: string | null;
   readonly given: readonly GivenFlags[];
   readonly flags: readonly Flag[];
   readonly declared: readonly Flag[];
@@ -59,10 +61,12 @@ type Place = {
 
 async function placeOf(before: readonly string[], around: Surroundings): Promise<Place> {
   const first = parseLine(before, { flags: everyFlag(), lenient: true });
-  const command = COMMANDS.find(({ name }) => name === first.words[0]) ?? null;
+  const [word, verb] = first.words;
+  const command = COMMANDS.find(({ name }) => name === word || name === `${word} ${verb}`) ?? null;
+  const taken = command?.name.split(" ").length ?? 1;
   const flags = [...(command?.flags ?? []), ...GLOBAL_FLAGS];
   const cwd = first.flags.get("cwd")?.at(-1) ?? around.cwd;
-  const name = first.words[1];
+  const name = first.words[taken];
   const declared =
     command?.takesParameters === true && name !== undefined
       ? toOffers(parametersOf((await loadNamed(name, cwd)).flow))
@@ -70,7 +74,8 @@ async function placeOf(before: readonly string[], around: Surroundings): Promise
   const line = parseLine(before, { flags, declared, lenient: true });
   return {
     command,
-    words: line.words.slice(1),
+    words: line.words.slice(taken),
+    family: command === null ? (word ?? null) : null,
     given: [line.flags, line.declared],
     flags,
     declared,
@@ -148,7 +153,7 @@ async function everyOffer(offer: Offer, place: Place): Promise<Offered> {
     case "folder":
       return { also: "folders", words: [] };
     case "command":
-      return { also: null, words: COMMANDS.map(({ name, summary }) => ({ word: name, about: summary })) };
+      return { also: null, words: commandWords(place.family) };
     case "agent":
       return named(listAgents(findProject(around.cwd)), "agent");
     case "model":
@@ -164,6 +169,17 @@ async function everyOffer(offer: Offer, place: Place): Promise<Offered> {
     case "question":
       return named(await questions(place, words[0] ?? ""));
   }
+}
+
+/** The first words of commands; after one that several begin with, the words that follow it. */
+function commandWords(family: string | null): readonly Candidate[] {
+  if (family !== null)
+    return commandsOf(family).map(({ name, summary }) => ({
+      word: name.slice(family.length + 1),
+      about: summary,
+    }));
+  const firsts = COMMANDS.map(({ name, summary }) => ({ word: name.split(" ")[0]!, about: summary }));
+  return firsts.filter(({ word }, at) => firsts.findIndex((other) => other.word === word) === at);
 }
 
 async function models(env: NodeJS.ProcessEnv): Promise<Offered> {

@@ -11,6 +11,7 @@ import { eventWords } from "../../tell/event-words.ts";
 import { systemClock } from "../../run/world/clock.ts";
 import { withRunOrFile } from "../journal.ts";
 import { failedLine, ledLine, statusLine, wordsLine } from "../text/progress.ts";
+import { renderedMarkdown } from "../text/rendered.ts";
 import { renderReport, resultText } from "../text/report.ts";
 import { duration, jsonLine, shownInLine, table, type Paint } from "../text/text.ts";
 
@@ -78,7 +79,7 @@ function printResult(
   { run, result, outcome, reason }: Shown,
 ): number {
   if (flags.json) screen.document({ v: 1, run, result });
-  else if (result !== null) screen.emit(resultText(result));
+  else if (result !== null) screen.emit(renderedMarkdown(resultText(result), screen.out));
   if (outcome === "damaged") {
     const unknown = result === null ? `The result of run ${run} is unknown. ` : "";
     screen.complain(`${unknown}${typed(shownInLine(reason, 1000))}`);

@@ -4,6 +4,7 @@ import { answerCommands } from "../../flow/question.ts";
 import { broken, visible } from "../../flow/text/visible.ts";
 import type { Result, Shown } from "../../run/index.ts";
 import { raised } from "../limits.ts";
+import { renderedMarkdown } from "./rendered.ts";
 import {
   count,
   DOING,
@@ -32,7 +33,7 @@ export function renderReport(
     ...reasonOf({ ...result, reason: besideEffects(result) }, typed)
       .split("\n")
       .map((line) => wrapped(`  ${line}`, width)),
-    ...rows("result", resultLines(result, typed)),
+    ...rows("result", resultLines(result, paint, typed)),
     ...(result.forkedFrom === null ? [] : [row("forked", origin(result.forkedFrom))]),
     ...(result.path.length === 0 ? [] : [row("path", chain(result, paint))]),
     ...(result.underWay.length < 2 ? [] : [row("under way", underWay(result))]),
@@ -110,8 +111,12 @@ function causeOf({ code, path }: Shown): readonly string[] {
 const MOST_LINES = 20;
 
 /** What the run made; of a long text the beginning. */
-function resultLines({ result, run }: Shown, typed: (text: string) => string): readonly string[] {
-  const lines = result === null ? [] : resultText(result).split("\n");
+function resultLines(
+  { result, run }: Shown,
+  paint: Paint,
+  typed: (text: string) => string,
+): readonly string[] {
+  const lines = result === null ? [] : renderedMarkdown(resultText(result), paint).split("\n");
   if (lines.length <= MOST_LINES) return lines;
   const more = lines.length - MOST_LINES + 1;
   return [
@@ -165,6 +170,7 @@ const MARKS = {
   waiting: "…",
   interrupted: "■",
   running: "▶",
+  queued: "●",
   damaged: "✗",
 } as const;
 
@@ -176,7 +182,7 @@ function headline({ outcome, code, agent, run, iterations, durationMs }: Shown, 
     ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),
   ].filter((fact) => fact !== "");
   const isPaused = code === "PAUSED";
-  const isPlain = isPaused || outcome === "interrupted" || outcome === "running";
+  const isPlain = isPaused || ["interrupted", "running", "queued"].includes(outcome);
   const why = code === null || isPlain ? "" : ` ${code}`;
   return `${paint(colour, `${MARKS[outcome]} ${isPaused ? "paused" : outcome}${why}`)}  ${facts.join(" · ")}`.trimEnd();
 }

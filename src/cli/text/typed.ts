@@ -21,7 +21,7 @@ const COMMAND = new RegExp(`(?<![\\w./@$-] ?)lockstep (?=(?:${NAMES})\\b|--help)
 
 const OF_PROJECT = COMMANDS.filter(({ anywhere }) => !anywhere).map(({ name }) => name);
 const AIMED = new RegExp(
-  `(?<![\\w./@$-] ?)lockstep (?:doctor --journal|runs --prune|fleet init|${OF_PROJECT.join("|")})(?![\\w-]|[^\\n]* --(?:cwd|state) )`,
+  `(?<![\\w./@$-] ?)lockstep (?:doctor --journal|runs --prune|${OF_PROJECT.join("|")})(?![\\w-]|[^\\n]* --(?:cwd|state) )`,
   "g",
 );
 

@@ -72,7 +72,11 @@ function next(deciding: Deciding, state: State, event: Event): State {
       const { spending } = event;
       const budget =
         spending === undefined ? reopened(state.budget) : openBudget(flow, spending, state.budget);
-      const back = withLanes({ ...state, budget, verdict: null, halted: [] }, lanes.map(attemptAgain), null);
+      const back = withLanes(
+        { ...state, budget, verdict: null, halted: [] },
+        lanes.map((lane) => attemptAgain(lane, event.waits)),
+        null,
+      );
       return state.verdict === null && event.fresh === undefined ? cutOff(deciding, back, state.lanes) : back;
     }
     case "step.answered":
@@ -132,6 +136,7 @@ function next(deciding: Deciding, state: State, event: Event): State {
       return { ...state, settled: null, budget };
     }
     case "run.left":
+    case "run.yielded":
     case "run.stopped":
     case "effect.intended":
     case "effect.held":

@@ -1,6 +1,6 @@
 /** Transitions of a visit: entered, asked again, settled, ended. The small steps that `decide` is made of. */
 import type { AtVisit, ChecksRead, Deed, Phase } from "../../flow/deed.ts";
-import type { CheckResult, Led } from "../../flow/event.ts";
+import type { CheckResult, Event, Led } from "../../flow/event.ts";
 import type { Say, StepCommand } from "../../flow/command.ts";
 import type { Flow, Guard, Label, Step, StepId } from "../../flow/flow.ts";
 import { own } from "../../flow/json.ts";
@@ -279,10 +279,15 @@ function isSame(a: Lane, b: Pick<Lane, "step" | "visit">): boolean {
   return a.step === b.step && a.visit === b.visit;
 }
 
-/** A wait that was under way is not begun anew: the time since then has waited for it. */
-export function attemptAgain(lane: Lane): Lane {
+/** A wait that was under way is not begun anew: the time since then has waited for it, except for what is `left`. */
+export function attemptAgain(lane: Lane, left: Resumed["waits"] = []): Lane {
   const { command, step, visit, turn, say } = lane;
+  const still = left.find((wait) => isSame(lane, wait));
+  if (command.type === "wait" && still !== undefined)
+    return { ...lane, command: { ...command, ms: still.ms } };
   if (command.type === "wait")
     return { ...lane, command: command.next ?? { type: "ask", step, visit, turn, attempt: 1, say } };
   return { ...lane, command: { ...command, attempt: command.attempt + 1 } };
 }
+
+type Resumed = Extract<Event, { type: "run.resumed" }>;

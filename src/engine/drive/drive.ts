@@ -4,10 +4,10 @@
  */
 import type { Prepared, PreparedFlows } from "../schema/prepared.ts";
 import { visitKey, type Deed } from "../../flow/deed.ts";
-import type { Entry, Event } from "../../flow/event.ts";
+import type { Entry, Event, Tree } from "../../flow/event.ts";
 import type { StepCommand } from "../../flow/command.ts";
 import { flowFrom } from "../../flow/adopted.ts";
-import type { Granted, StepLimits } from "../../flow/flow.ts";
+import type { Flow, Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
@@ -17,6 +17,7 @@ import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
 import { createTalk, type Talk } from "./talk.ts";
 import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
+import { createWaits } from "./waits.ts";
 
 export type Drive = {
   /** The one that the run began with. */
@@ -32,9 +33,16 @@ export type Drive = {
   readonly signal: AbortSignal;
   /**
    * What others want of the run while it goes on. `pause`: what is under way is finished and recorded, and nothing more
-   * is begun. `stop`: only told in the journal; `signal` has to abort as well.
+   * is begun. `stop`: only told in the journal; `signal` has to abort as well. `yield`: as `pause`, but another process
+   * may go on at once.
    */
-  readonly wishes?: { readonly pause: AbortSignal; readonly stop: AbortSignal };
+  readonly wishes?: {
+    readonly pause?: AbortSignal;
+    readonly stop?: AbortSignal;
+    readonly yield?: AbortSignal;
+  };
+  /** The run yields when it has nothing to do for longer than this. Absent: it waits here, however long. */
+  readonly parkMs?: number;
   /** Called for each entry of the past, with the state it led to, before anything is done. Must not throw. */
   readonly recall?: Hear;
   /** Called after each append, with the state it led to. Must not throw. */
@@ -51,7 +59,7 @@ export type Hear = (entry: Entry, state: State, deeds: readonly Deed[]) => void;
 
 const NO_DEEDS: readonly Deed[] = [];
 
-/** The state in which the run ended, or in which the signal stopped it: then there is no verdict. */
+/** The state in which the run ended, or in which it was stopped or yielded: then there is no verdict. */
 export function drive(options: Drive): Promise<State> {
   const watch = stopwatchOf(options);
   return watch === null ? driveOn(options) : driveTimed(options, watch);
@@ -127,9 +135,12 @@ async function driveOn(
   act: typeof perform = perform,
   stopped: () => TimeUp | null = () => null,
 ): Promise<State> {
-  const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes } = options;
-  const { recall, observe, wantsDeeds = false, from, talk = createTalk(ports) } = options;
-  const pause = wishes?.pause;
+  const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes = {} } = options;
+  const { recall, observe, wantsDeeds = false, from, talk = createTalk(ports), parkMs } = options;
+  const { pause } = wishes;
+  /** What ends a wait, besides what stops the run. */
+  const rests = [pause, wishes.yield].filter((one) => one !== undefined);
+  const waits = createWaits(ports.clock, parkMs, wishes.yield !== undefined);
   let flow = began;
   let state = from ?? EMPTY_STATE;
   let seq = from === undefined ? 0 : past.length;
@@ -148,12 +159,13 @@ async function driveOn(
    * What an event would lead to. The end of a run is written together with what led to it, unless others must stop first
    * or something is due before.
    */
-  const draft = (event: Event, alone = true): Draft => {
+  const draft = (event: Event, alone = true, tree: Tree | null = null): Draft => {
     const deeds: Deed[] | null = wantsDeeds ? [] : null;
     const next = stateAfter(flow, state, event, deeds);
     const at = ports.clock.now();
     const moved = movedAt(at);
-    const made = entryOf(seq + 1, at, event, next);
+    const plain = entryOf(seq + 1, at, event, next);
+    const made = tree === null ? plain : { ...plain, tree };
     const entry = moved === 0 ? made : { ...made, moved };
     const first = next.pending[0];
     if (first?.type !== "end" || !alone) return { entries: [entry], next, after: next, deeds };
@@ -173,13 +185,14 @@ async function driveOn(
     seq += entries.length;
     state = after;
     if (entry === undefined) return;
+    waits.note(entry.event);
     talk.heard(flow, entry.event);
     observe?.(entry, next, deeds ?? NO_DEEDS);
     if (ending !== undefined) observe?.(ending, after, NO_DEEDS);
   };
 
   const commit = async (event: Event, alone = true): Promise<void> => {
-    const drafted = draft(event, alone);
+    const drafted = draft(event, alone, mayChangeFiles(flow, event, ports) ? await ports.snapshot!() : null);
     await handle.append(drafted.entries);
     believe(drafted);
   };
@@ -191,23 +204,28 @@ async function driveOn(
     ({ seq } = first);
     observe?.(first, state, deeds);
   }
-  while (state.pending.length > 0 && !signal.aborted && !isPausing()) {
+  let isUndone = false;
+  while (state.pending.length > 0 && !signal.aborted && !isPausing() && !isYielding()) {
     const due = state.pending[0];
     if (due?.type === "act") {
-      if (ports.act !== undefined && !(await ports.act(due, commit))) break;
+      isUndone = ports.act !== undefined && !(await ports.act(due, commit));
+      if (isUndone) break;
       state = attended(state);
+      if (isYielding()) break;
     }
     const only = state.pending[0];
     if (state.pending.length > 1) await driveSiblings();
     else if (only?.type === "end") await commit({ type: "run.ended", verdict: only.verdict });
     else {
       const command = only as StepCommand;
+      waits.begin(command);
       const event = await act(flow, state, command, ports, talk, signalFor(command, signal));
       if (isCutOff(command) && !isWhole(event)) {
         await commitCut(event);
         break;
       }
-      const drafted = draft(event);
+      const tree = mayChangeFiles(flow, event, ports) ? await ports.snapshot!() : null;
+      const drafted = draft(event, true, tree);
       await handle.append(drafted.entries);
       believe(drafted);
     }
@@ -216,12 +234,13 @@ async function driveOn(
   if (limited !== null) await endWith(limited);
   else if (!signal.aborted && isPausing()) await endWith({ type: "run.paused" }, false);
   else if (signal.aborted && state.verdict === null) await recordStop();
+  else if (!isUndone && state.pending.length > 0 && isYielding()) await recordYield();
   return state;
 
   /** How long what was under way went on is known only here. A stop counts also where it cannot be recorded. */
   async function recordStop(): Promise<void> {
     const at = state.lanes.map(({ step }) => step);
-    const isWished = wishes?.stop.aborted === true;
+    const isWished = wishes.stop?.aborted === true;
     const stopped = commit({ type: "run.stopped", ...(!isWished && { by: "signal" }), at });
     await (isWished ? stopped : stopped.catch(() => undefined));
   }
@@ -239,6 +258,16 @@ async function driveOn(
     return pause?.aborted === true && (state.verdict === null || state.verdict.outcome === "waiting");
   }
 
+  /** A run whose end is decided comes to it. */
+  function isYielding(): boolean {
+    return state.verdict === null && (wishes.yield?.aborted === true || waits.isLong(state.pending));
+  }
+
+  async function recordYield(): Promise<void> {
+    const open = waits.open(state.pending);
+    await commit({ type: "run.yielded", ...(open.length > 0 && { waits: open }) });
+  }
+
   /** What is due outside stays due: the run goes on when it is resumed. */
   async function endWith(event: Event, alone = true): Promise<void> {
     await commit(event, alone);
@@ -247,11 +276,11 @@ async function driveOn(
   }
 
   function signalFor({ type }: StepCommand, stop: AbortSignal): AbortSignal {
-    return pause !== undefined && isIdle(type) ? AbortSignal.any([stop, pause]) : stop;
+    return rests.length > 0 && isIdle(type) ? AbortSignal.any([stop, ...rests]) : stop;
   }
 
   function isCutOff({ type }: StepCommand): boolean {
-    return signal.aborted || (pause?.aborted === true && isIdle(type));
+    return signal.aborted || (isIdle(type) && rests.some(({ aborted }) => aborted));
   }
 
   /** Several lanes at once: each is committed as it comes in. A lane that is given up is stopped and waited for. */
@@ -268,7 +297,8 @@ async function driveOn(
         const given = [...running].filter(([key]) => state.verdict !== null || !wanted.has(key));
         await giveUp(running, given);
         if (state.verdict !== null || signal.aborted) return;
-        for (const [key, command] of isPausing() ? [] : wanted)
+        if (waits.isLong(state.pending)) return;
+        for (const [key, command] of isPausing() || isYielding() ? [] : wanted)
           if (!running.has(key)) running.set(key, begin(key, command));
         if (running.size === 0) return;
         const { key, event, command } = await Promise.race([...running.values()].map(({ done }) => done));
@@ -283,6 +313,7 @@ async function driveOn(
 
   function begin(key: string, command: StepCommand): Running {
     const stop = new AbortController();
+    waits.begin(command);
     const both = signalFor(command, AbortSignal.any([signal, stop.signal]));
     const done = act(flow, state, command, ports, talk, both).then((event) => ({ key, event, command }));
     return { stop, done };
@@ -322,6 +353,22 @@ type Running = {
   readonly stop: AbortController;
   readonly done: Promise<{ readonly key: string; readonly event: Event; readonly command: StepCommand }>;
 };
+
+/** Whether the files that travel with the run may be others after it. A model that is asked for one response changes none. */
+function mayChangeFiles(flow: Flow, event: Event, { snapshot, backend }: Ports): boolean {
+  if (snapshot === undefined) return false;
+  switch (event.type) {
+    case "step.called":
+    case "step.checked":
+    case "step.hooked":
+    case "effect.applied":
+      return true;
+    case "step.answered":
+      return backend.turn === undefined || flow.steps[event.step]?.by.kind === "command";
+    default:
+      return false;
+  }
+}
 
 /** Waiting is nothing that has to be finished: a question is open just the same when the run goes on. */
 function isIdle(type: StepCommand["type"]): boolean {

@@ -5,7 +5,9 @@ import type { Entry } from "../../flow/event.ts";
 import type { Flows } from "../../flow/flow.ts";
 import { closed, outOfOrder, runHeld, runUnknown } from "../errors.ts";
 import { createBeat } from "./beat.ts";
+import { clearBlobs, createPostgresBlobs } from "./blobs.ts";
 import { openPostgres, type PostgresOptions } from "./connection.ts";
+import { createPostgresMail } from "./mail.ts";
 import { createPostgresReading } from "./reading.ts";
 import { createRounds } from "./rounds.ts";
 import { requireTables } from "./tables.ts";
@@ -38,6 +40,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
   }
   const { schema, name } = postgres;
   const beat = createBeat(postgres, options);
+  const mail = createPostgresMail(postgres, options.ownerId);
   const rounds = createRounds<Write>(createWriter(postgres, options));
   /** Set when it is being closed: what was offered before is still committed. */
   let isClosing = false;
@@ -83,10 +86,13 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
     const text = `DELETE FROM ${schema}.flow f WHERE NOT EXISTS (
       SELECT 1 FROM ${schema}.run_flow k WHERE k.digest = f.digest)`;
     await postgres.send({ name: "tidy", text });
+    await clearBlobs(postgres);
   };
 
   return {
     ...createPostgresReading(postgres),
+    mail,
+    blobs: createPostgresBlobs(postgres),
 
     async create(about, entries = [], adopted = {}) {
       const { id: run, digest, flow } = about;
@@ -118,6 +124,10 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
         if (row === undefined) return false;
         // After the run is locked: what was appended in that moment goes along.
         await send({ name: "remove-events", text: `DELETE FROM ${schema}.event WHERE run = $1` }, [row.key]);
+        await send({ name: "remove-blobs", text: `DELETE FROM ${schema}.run_blob WHERE run = $1` }, [
+          row.key,
+        ]);
+        await send({ name: "remove-mail", text: `DELETE FROM ${schema}.mail WHERE run = $1` }, [row.key]);
         await send({ name: "remove-flows", text: `DELETE FROM ${schema}.run_flow WHERE run = $1` }, [
           row.key,
         ]);
@@ -145,6 +155,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
     async close() {
       if (isClosing) return;
       isClosing = true;
+      mail.close();
       await rounds.settled();
       // What was written is safe; the lease frees the runs if this process cannot.
       postgres.waitFor(MOST_GOODBYE_MS);

@@ -40,13 +40,21 @@ const tables = (schema: string): string => `
     ADD COLUMN IF NOT EXISTS speaks int NOT NULL DEFAULT 1, ADD COLUMN IF NOT EXISTS queue text,
     ADD COLUMN IF NOT EXISTS grp text, ADD COLUMN IF NOT EXISTS priority int NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS wakes int NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS tries int NOT NULL DEFAULT 0,
-    ADD COLUMN IF NOT EXISTS held text, ADD COLUMN IF NOT EXISTS submit_key text;
+    ADD COLUMN IF NOT EXISTS held text, ADD COLUMN IF NOT EXISTS submit_key text,
+    ADD COLUMN IF NOT EXISTS held_because text, ADD COLUMN IF NOT EXISTS job text, ADD COLUMN IF NOT EXISTS due timestamptz;
+  CREATE INDEX IF NOT EXISTS run_due ON ${schema}.run (priority DESC, due)
+    WHERE due IS NOT NULL AND job IS NULL AND held IS NULL;
+  CREATE INDEX IF NOT EXISTS run_job ON ${schema}.run (job) WHERE job IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS run_held ON ${schema}.run (held) WHERE held IS NOT NULL;
   CREATE UNIQUE INDEX IF NOT EXISTS run_submit_key ON ${schema}.run (submit_key) WHERE submit_key IS NOT NULL;
   CREATE TABLE IF NOT EXISTS ${schema}.mail (
     run bigint NOT NULL, question text NOT NULL, kind text NOT NULL, body text NOT NULL,
     at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (run, kind, question)
   );
+  ALTER TABLE ${schema}.mail ADD COLUMN IF NOT EXISTS letter text;
+  CREATE INDEX IF NOT EXISTS mail_wish ON ${schema}.mail (run) WHERE kind = 'wish';
   CREATE TABLE IF NOT EXISTS ${schema}.blob (digest text PRIMARY KEY, bytes bytea NOT NULL);
+  ALTER TABLE ${schema}.blob ADD COLUMN IF NOT EXISTS at timestamptz NOT NULL DEFAULT clock_timestamp();
   CREATE TABLE IF NOT EXISTS ${schema}.run_blob (
     run bigint NOT NULL, digest text NOT NULL REFERENCES ${schema}.blob, PRIMARY KEY (run, digest)
   );
@@ -55,6 +63,9 @@ const tables = (schema: string): string => `
     name text PRIMARY KEY, amount double precision NOT NULL, per_ms double precision NOT NULL, burst double precision NOT NULL,
     tokens double precision NOT NULL, at timestamptz NOT NULL, not_before timestamptz
   );
+  CREATE OR REPLACE VIEW ${schema}.backlog AS SELECT
+    (SELECT count(*) FROM ${schema}.run WHERE due <= clock_timestamp() AND job IS NULL AND held IS NULL)
+    + (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NULL) AS ready;
 `;
 
 /** Makes what is missing; harmless when repeated, also by two at once. */

@@ -20,13 +20,15 @@ export const MCP_SERVERS = map(
   }),
 );
 
-export type Source = NonNullable<Reads<typeof MCP_SERVERS> extends ReadonlyMap<string, infer T> ? T : never>;
+export type McpSource = NonNullable<
+  Reads<typeof MCP_SERVERS> extends ReadonlyMap<string, infer T> ? T : never
+>;
 
 /** Where servers are declared. */
 export type Declared = {
   readonly document: Document;
   readonly pointer: string;
-  readonly servers: ReadonlyMap<string, Source>;
+  readonly servers: ReadonlyMap<string, McpSource>;
 };
 
 /** The servers of agent.json. */
@@ -47,7 +49,7 @@ export function mcpSetting(places: readonly Declared[]): { readonly mcpServers?:
   return servers.size === 0 ? {} : { mcpServers: Object.fromEntries(servers) };
 }
 
-function toServer({ command, args, env, url = "", headers }: Source): McpServer {
+function toServer({ command, args, env, url = "", headers }: McpSource): McpServer {
   return command === undefined
     ? { kind: "http", url, headers: Object.fromEntries(headers) }
     : { kind: "stdio", command, args, env: Object.fromEntries(env) };
@@ -62,7 +64,7 @@ export function isUsableName(name: string): boolean {
 
 type Fault = readonly [key: string, why: string, fix: string];
 
-export function faultOf({ type, command, url, env, headers }: Source): Fault | null {
+export function faultOf({ type, command, url, env, headers }: McpSource): Fault | null {
   if (command === undefined && url === undefined)
     return ["", "it has neither a command nor a URL", 'Write "command", or "url".'];
   if (command !== undefined && url !== undefined)

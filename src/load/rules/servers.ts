@@ -1,6 +1,6 @@
 /** Rules about servers of tools: declared so that they can be used, used by a step, and given no secrets. */
 import { mayUseServer, MCP_PREFIX, ENV_REFERENCE, serverNamed, toolNameOf } from "../../flow/mcp.ts";
-import { faultOf, isUsableName, type Source } from "../agent/mcp.ts";
+import { faultOf, isUsableName, type McpSource } from "../agent/mcp.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
@@ -95,7 +95,7 @@ function notOffered(place: At): Finding {
 
 function* checkServer(
   name: string,
-  source: Source,
+  source: McpSource,
   place: At,
   known: ReadonlySet<string>,
 ): Generator<Finding> {
@@ -129,7 +129,7 @@ function* checkServer(
   yield* checkSecrets(name, source, place);
 }
 
-function* checkSecrets(name: string, source: Source, place: At): Generator<Finding> {
+function* checkSecrets(name: string, source: McpSource, place: At): Generator<Finding> {
   const { args, env, headers, url = "" } = source;
   const query = URL.canParse(url) ? [...new URL(url).searchParams] : [];
   const found = [

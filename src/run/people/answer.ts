@@ -4,7 +4,8 @@ import type { Event } from "../../flow/event.ts";
 import { notAnAnswer } from "../../flow/question.ts";
 import { foldRun } from "../records/fold.ts";
 import { requireKnownState } from "../trust/foreign-state.ts";
-import { fileOf, fits, postAnswer, type Answering } from "./mailbox.ts";
+import { mailAt, type MailPlace } from "./mail.ts";
+import { fits, letterText, type Answering } from "./mailbox.ts";
 import { openQuestion, waitingQuestions, type OpenQuestion } from "../../tell/open-questions.ts";
 import { findRun } from "../records/runs.ts";
 
@@ -42,22 +43,25 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
 }
 
 /**
- * Leaves the answer where the process that drives the run, now or later, finds it. STATE_FOREIGN: see `requireKnownState`.
+ * Leaves the answer where the process that drives the run, now or later, finds it: a state folder, or the mail of a
+ * journal. STATE_FOREIGN: see `requireKnownState`. A run of a fleet goes on with it, unless `how` says
+ * otherwise.
  *
  * @example
  * const asked = await questionsOf(journal, "@last");
  * await answerQuestion(stateDir, asked, asked.questions[0], "allow", Date.now());
  */
 export async function answerQuestion(
-  stateDir: string,
+  place: MailPlace,
   { run }: Questions,
   question: OpenQuestion,
   answer: string,
   now: number,
   env: NodeJS.ProcessEnv = process.env,
   by: Answering = "answer",
+  how: { readonly wakes?: boolean } = {},
 ): Promise<void> {
-  requireKnownState(stateDir, env);
+  if (typeof place === "string") requireKnownState(place, env);
   const { id, expiresAt } = question;
   if (!fits(question, answer)) throw new RunnerError("NO_QUESTION", notAnAnswer(answer, question.choices));
   if (expiresAt !== null && Date.parse(expiresAt) <= now)
@@ -65,8 +69,9 @@ export async function answerQuestion(
       "QUESTION_EXPIRED",
       `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` continues without an answer.`,
     );
-  if (postAnswer(stateDir, run, id, answer, by)) return;
-  const why = `Question ${id} of run ${run} already has an answer: ${fileOf(stateDir, run, id)}. It is used when the run continues.`;
+  const mail = mailAt(place);
+  if (await mail.post(run, id, letterText(answer, by), how)) return;
+  const why = `Question ${id} of run ${run} already has an answer: ${mail.where(run, id)}. It is used when the run continues.`;
   throw new RunnerError("QUESTION_ANSWERED", why);
 }
 

@@ -1,11 +1,12 @@
 /** Asking people while a run is under way: the person at the terminal, and those who answer from elsewhere. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { AskedQuestion, Clock, Person, Told } from "../../engine/ports.ts";
-import { createMailbox } from "./mailbox.ts";
+import type { Mail } from "../../flow/mail.ts";
+import { lookFor } from "./mailbox.ts";
 import type { Ask } from "../options.ts";
 
 export type People = {
-  readonly stateDir: string;
+  readonly mail: Mail;
   readonly run: string;
   readonly clock: Clock;
   /** The terminal; absent: there is none. */
@@ -16,19 +17,15 @@ export type People = {
   readonly notify: (text: string) => void;
 };
 
-/** How long an answer from elsewhere lies unread at most. */
-const LAG_MS = 200;
-
 export function createAsking(people: People): Person["ask"] {
-  const { clock, wait, notify } = people;
-  const mailbox = createMailbox(people.stateDir, people.run);
+  const { mail, run, clock, wait, notify } = people;
   const terminal = people.ask === undefined ? null : oneByOne(people.ask);
   const complained = new Set<string>();
 
   /** A question that needs no person any more: it was answered from elsewhere, or its time is up. */
   async function settled(question: AskedQuestion): Promise<Told | null> {
     const { expiresAt = Infinity } = question;
-    const found = await mailbox.look(question);
+    const found = await lookFor(mail, run, question);
     if (found?.kind === "letter" && found.at <= expiresAt) return { answer: found.answer, by: found.by };
     if (found?.kind === "bad" && !complained.has(found.why)) {
       complained.add(found.why);
@@ -50,7 +47,7 @@ export function createAsking(people: People): Person["ask"] {
     let saying = terminal?.(text, choices, both, free) ?? never();
     try {
       while (!signal.aborted) {
-        const said = await Promise.race([saying, tick(both)]);
+        const said = await Promise.race([saying, tick(mail.lagMs, both)]);
         if (typeof said === "string") return { answer: said, by: "terminal" };
         const found = await settled(question);
         if (found !== null || (said === null && !wait)) return found;
@@ -68,8 +65,9 @@ function never(): Promise<string | null> {
   return new Promise(() => undefined);
 }
 
-async function tick(signal: AbortSignal): Promise<undefined> {
-  await pause(LAG_MS, undefined, { signal }).catch(() => undefined);
+/** So long an answer from elsewhere lies unread at most. */
+async function tick(lagMs: number, signal: AbortSignal): Promise<undefined> {
+  await pause(lagMs, undefined, { signal }).catch(() => undefined);
 }
 
 /** Siblings may have questions at the same time; a person has one at a time. */

@@ -2,10 +2,11 @@
 import { decide } from "../../engine/decide/decide.ts";
 import { RunnerError, type Clock, type Journal, type RunRow } from "../../engine/ports.ts";
 import type { Entry } from "../../flow/event.ts";
+import type { Mail } from "../../flow/mail.ts";
 import { requireKnownState } from "../trust/foreign-state.ts";
 import { foldRun } from "../records/fold.ts";
 import { findRun, summarise } from "../records/runs.ts";
-import { forgetWish, leaveWish, type ControlWish } from "./pause-and-stop.ts";
+import { mailOf } from "./mail.ts";
 
 export type Steered = {
   readonly run: string;
@@ -25,7 +26,7 @@ export async function pauseRun(...given: SteerArguments): Promise<Steered> {
 
 /** What is under way is given up, as with Ctrl-C at the process that drives it. NOT_DRIVEN when no process does. */
 export async function stopRun(...given: SteerArguments): Promise<Steered> {
-  return await steer("stop", given, (_journal, { id, agent }) => {
+  return await steer("stop", given, async (_journal, { id, agent }) => {
     const why = `No process is running run ${id} of "${agent}", so there is nothing to stop.`;
     throw new RunnerError("NOT_DRIVEN", why);
   });
@@ -40,21 +41,36 @@ type SteerArguments = [
 ];
 
 async function steer(
-  wish: ControlWish,
+  wish: "pause" | "stop",
   [journal, stateDir, ref, clock, env = process.env]: SteerArguments,
-  undriven: (journal: Journal, row: RunRow, clock: Clock) => Promise<"paused">,
+  undriven: (journal: Journal, row: RunRow, clock: Clock, mail: Mail) => Promise<"paused">,
 ): Promise<Steered> {
-  requireKnownState(stateDir, env);
+  if (journal.mail === undefined) requireKnownState(stateDir, env);
   const row = await findRun(journal, ref);
   const { id: run, agent } = row;
-  if (!row.owned) return { run, agent, state: await undriven(journal, row, clock) };
-  leaveWish(stateDir, run, wish);
-  return { run, agent, state: await stateAfter(journal, stateDir, run, clock) };
+  const mail = mailOf(journal, stateDir);
+  const marked = row.owned ? null : await undriven(journal, row, clock, mail).catch(unlessTaken);
+  if (marked !== null) return { run, agent, state: marked };
+  await mail.leaveWish(run, wish);
+  return { run, agent, state: await stateAfter(wish, journal, mail, run, clock) };
 }
 
-async function markPaused(journal: Journal, { id: run }: RunRow, clock: Clock): Promise<"paused"> {
+/** A process has begun to drive it in that moment. */
+function unlessTaken(error: unknown): null {
+  if (error instanceof RunnerError && error.code === "RUN_OWNED_ELSEWHERE") return null;
+  throw error;
+}
+
+async function markPaused(
+  journal: Journal,
+  { id: run }: RunRow,
+  clock: Clock,
+  mail: Mail,
+): Promise<"paused"> {
   const handle = await journal.claim(run);
   try {
+    // What was wished before is over.
+    await mail.forgetWish(run, "continue");
     const row = await findRun(journal, run);
     const { state, flow, last } = await foldRun(journal, row);
     const isOver = state.pending.length === 0 && state.halted.length === 0;
@@ -74,8 +90,9 @@ async function markPaused(journal: Journal, { id: run }: RunRow, clock: Clock): 
 }
 
 async function stateAfter(
+  wish: "pause" | "stop",
   journal: Journal,
-  stateDir: string,
+  mail: Mail,
   run: string,
   clock: Clock,
 ): Promise<Steered["state"]> {
@@ -83,7 +100,7 @@ async function stateAfter(
   for (let waited = 0; waited < PATIENCE_MS; waited += LAG_MS) {
     const row = await findRun(journal, run);
     if (!row.owned) {
-      forgetWish(stateDir, run);
+      await mail.forgetWish(run, wish);
       const { state } = summarise(row);
       return state === "paused" ? "paused" : state === "interrupted" ? "stopped" : "ended";
     }

@@ -30,7 +30,7 @@ export async function prunable(
     // The times of a damaged run may be wrong: its age is not known.
     const isOld =
       summary.state === "damaged" ? olderThanMs === 0 : now - Date.parse(summary.updatedAt) >= olderThanMs;
-    if (newer > keep && isOld && summary.state !== "running") old.push(summary);
+    if (newer > keep && isOld && !["running", "queued"].includes(summary.state)) old.push(summary);
   }
   return await sized(journal, old, stateDir);
 }

@@ -16,10 +16,18 @@ export type RunSummary = {
   readonly run: string;
   readonly agent: string;
   /**
-   * `running` while a living process drives it; `interrupted` when none does and it has not ended; `damaged` when its
-   * newest entry cannot be read, or Lockstep cannot have written its id.
+   * `running` while a living process drives it; `queued` when none does, and nothing was under way; `interrupted` when
+   * none does and it has not ended; `damaged` when its newest entry cannot be read, or Lockstep cannot have written its id.
    */
-  readonly state: "running" | "completed" | "failed" | "waiting" | "paused" | "interrupted" | "damaged";
+  readonly state:
+    | "running"
+    | "queued"
+    | "completed"
+    | "failed"
+    | "waiting"
+    | "paused"
+    | "interrupted"
+    | "damaged";
   readonly code: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -143,11 +151,12 @@ type Started = Extract<Event, { type: "run.started" }>;
 export const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as const;
 
 /**
- * How a recorded run stands: its result, or `running` while a living process drives it, when it has no exit code yet.
+ * How a recorded run stands: its result, or `running` while a living process drives it and `queued` before one does, when
+ * it has no exit code yet.
  * `damaged`: how it went is not known, and the rest is what could be read of it.
  */
 export type Shown = Omit<Result, "outcome" | "exitCode"> & {
-  readonly outcome: Result["outcome"] | "running" | "damaged";
+  readonly outcome: Result["outcome"] | "running" | "queued" | "damaged";
   readonly exitCode: number | null;
 };
 
@@ -167,7 +176,7 @@ export async function show(
 }
 
 /** The document of a run that stands so. */
-export function shownOf({ result, damage, isRunning }: Omit<RunStanding, "state">): Shown {
+export function shownOf({ result, damage, isRunning, rests }: Omit<RunStanding, "state">): Shown {
   const damaged = {
     outcome: "damaged",
     success: false,
@@ -175,6 +184,10 @@ export function shownOf({ result, damage, isRunning }: Omit<RunStanding, "state"
     exitCode: EXIT.unavailable,
   } as const;
   const running = { outcome: "running", code: "RUNNING", exitCode: null } as const;
+  if (damage === null && rests !== null) {
+    const queued = { outcome: "queued", code: "QUEUED", exitCode: null } as const;
+    return { ...result, ...queued, reason: rests, completionReason: rests };
+  }
   if (damage === null && !isRunning) return result;
   const reason = damage?.why ?? "The run is active in another process.";
   const stands = damage === null ? running : damaged;
@@ -275,11 +288,24 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
 
 const MOST_NAMED = 8;
 
-function standingOf({ owned, damaged }: RunRow, ended: Verdict | null): Pick<RunSummary, "state" | "code"> {
+function standingOf(
+  { owned, damaged, last }: RunRow,
+  ended: Verdict | null,
+): Pick<RunSummary, "state" | "code"> {
   if (damaged !== undefined) return DAMAGED;
   if (ended?.code === "PAUSED") return { state: "paused", code: null };
-  const open = owned ? "running" : "interrupted";
+  const open = owned ? "running" : restOf(last) !== null ? "queued" : "interrupted";
   return { state: ended?.outcome ?? open, code: ended?.code ?? null };
+}
+
+/** Why nobody drives a run in which nothing is under way; null: it has ended, or something was. */
+export function restOf(last: Entry | null): string | null {
+  const event = last?.event;
+  if (event?.type === "run.started" && event.queued === true) return "No process has begun with the run yet.";
+  if (event?.type !== "run.yielded") return null;
+  const until = Math.min(...(event.waits ?? []).map((wait) => wait.until));
+  if (until === Infinity) return "The process that drove the run has put it down: any process can go on.";
+  return `The run has nothing to do until ${new Date(until).toISOString()}.`;
 }
 
 /** Most often it is among the newest. */

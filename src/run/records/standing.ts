@@ -8,7 +8,7 @@ import type { Entry } from "../../flow/event.ts";
 import type { Moment } from "../../story/story.ts";
 import { foldPartly, type PartlyFolded } from "./fold.ts";
 import { toResult, type Result } from "../../tell/result.ts";
-import type { Damage } from "./runs.ts";
+import { restOf, type Damage } from "./runs.ts";
 
 export type RunStanding = {
   readonly result: Result;
@@ -17,6 +17,8 @@ export type RunStanding = {
   readonly damage: Damage | null;
   /** Whether a living process drives it, and it has not ended. */
   readonly isRunning: boolean;
+  /** Why no process drives it, where nothing is under way; null otherwise. */
+  readonly rests: string | null;
 };
 
 /** `now`: what is under way in a running run counts as work up to then. `hear` is called with each entry. */
@@ -50,6 +52,7 @@ export function createStanding(): {
     },
     standing(row, { state, flow, digest, last, damage }, now) {
       const isRunning = damage === null && row.owned && last?.event.type !== "run.ended";
+      const rests = row.owned ? null : restOf(last);
       // The clock may have been set since: no process has driven the run for longer than this machine is up.
       const lastAt = report.lastAt ?? now;
       const until = Math.min(Math.max(now, lastAt), lastAt + Math.ceil(uptime() * 1000));
@@ -61,7 +64,7 @@ export function createStanding(): {
         report: isRunning ? { ...report, drivenMs: report.drivenMs + until - lastAt } : report,
         steps: isRunning ? talliedUntil(tally, until) : tallied(tally),
       };
-      return { result: toResult({ ...told, problems: [], warnings: [] }), state, damage, isRunning };
+      return { result: toResult({ ...told, problems: [], warnings: [] }), state, damage, isRunning, rests };
     },
   };
 }

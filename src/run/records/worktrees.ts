@@ -88,7 +88,8 @@ export async function pruneWorktrees(
 function reasonToKeep({ state, uncommitted, exists, merged }: WorktreeRow, isBegun: boolean): string | null {
   if (state === "running") return "its run is active";
   // One that was killed before its first step has nothing in it: a resume makes it again.
-  if ((state === "interrupted" && isBegun) || state === "waiting") return "its run has not ended";
+  if ((["interrupted", "queued"].includes(state) && isBegun) || state === "waiting")
+    return "its run has not ended";
   if (uncommitted === null) return "git cannot read its status";
   if (uncommitted.length > 0) return `not committed: ${namedPaths(uncommitted.map((path) => ({ path })))}`;
   return exists || merged === true

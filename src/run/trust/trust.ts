@@ -18,6 +18,8 @@ export type TrustOptions = {
   readonly confined: boolean;
   /** A digest given on the command line: the whole, or at least its first 32 digits. */
   readonly digest?: string;
+  /** The digest that was trusted where the run was submitted: it counts instead of what is trusted on this machine. */
+  readonly submitted?: string;
   /** Asks the person at the terminal; absent without a terminal. */
   readonly confirm?: (question: TrustQuestion) => Promise<boolean>;
   /** Hears of what was recorded. */
@@ -56,6 +58,7 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   if (isFree && given === undefined) return;
   const lines = await linesFor(flow, options);
   if (lines.length === 0) return;
+  if (options.submitted !== undefined) return await requireSubmitted(flow, lines, options, options.submitted);
   const { store, wanted } = await standing(flow, lines, options);
   const held = store?.covering(wanted) ?? null;
   const { root, agent, digest } = wanted;
@@ -78,6 +81,23 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
       (foreign === null ? "" : `\nThe state folder ${foreign}.`) +
       `\nTo agree, pass --trust ${digest}${foreign === null ? "" : " --trust-journal"}, or answer the question on a ` +
       `terminal. On a disposable machine, set LOCKSTEP_TRUST=all to trust everything.`,
+  );
+}
+
+/** A yes to what runs without a sandbox covers the same in one. */
+async function requireSubmitted(
+  flow: Flow,
+  lines: readonly string[],
+  options: TrustOptions,
+  submitted: string,
+): Promise<void> {
+  const { trustDigest } = await import("./trust-store.ts");
+  const free = await linesFor(flow, { ...options, confined: false });
+  if ([lines, free].some((some) => trustDigest(flow.agent, some) === submitted)) return;
+  throw new RunnerError(
+    "NOT_TRUSTED",
+    `Agent "${flow.agent}" would make Lockstep do this here, which is not what was trusted where the run was submitted:\n` +
+      `${commandLines(lines, null).join("\n")}\nSubmit it again from the same files.`,
   );
 }
 

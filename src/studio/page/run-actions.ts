@@ -63,6 +63,7 @@ export function actionsOf(
       return [PAUSE, STOP];
     case "paused":
       return [CONTINUE, ...adopt];
+    case "queued":
     case "interrupted":
       return [RESUME, ...adopt];
     case "failed":

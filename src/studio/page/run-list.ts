@@ -7,7 +7,7 @@ export type RunSort = (typeof SORTS)[number];
 export type RunFilter = { readonly state: string; readonly agent: string; readonly q: string };
 
 export function isLiving({ state }: Pick<RunLine, "state">): boolean {
-  return state === "running" || state === "waiting" || state === "paused" || state === "interrupted";
+  return ["running", "queued", "waiting", "paused", "interrupted"].includes(state);
 }
 
 /** Living runs on top, then the newest; a sort by a column mixes them. */
@@ -58,6 +58,7 @@ export type StateCount = { readonly state: RunLine["state"]; readonly count: num
 /** In the order in which a person wants to know. */
 export const RUN_STATES = [
   "running",
+  "queued",
   "waiting",
   "paused",
   "interrupted",

@@ -23,7 +23,7 @@ import {
   type ScriptReply,
 } from "../../../src/run/index.ts";
 import { answerQuestion, answerWith, questionsOf } from "../../../src/run/people/answer.ts";
-import { fileOf } from "../../../src/run/people/mailbox.ts";
+import { answerFile } from "../../../src/run/people/mail-files.ts";
 import { fakeClock } from "../../../src/testing/scenario.ts";
 import { agentFiles, projectWith } from "../project.ts";
 import { machineFiles } from "../stage-project.ts";
@@ -423,7 +423,7 @@ test("a run that waits since before questions had names can be answered", async 
 });
 
 test("no name in a journal leads out of the folder of answers", () => {
-  assert.equal(fileOf("/state", "..", "../../x"), "/state/answers/__/______x.json");
+  assert.equal(answerFile("/state", "..", "../../x"), "/state/answers/__/______x.json");
 });
 
 // Siblings.

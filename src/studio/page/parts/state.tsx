@@ -7,6 +7,7 @@ export type RunState = RunLine["state"];
 
 const LOOKS: { readonly [state in RunState]: string } = {
   running: "live",
+  queued: "calm",
   completed: "good",
   failed: "bad",
   waiting: "warn",

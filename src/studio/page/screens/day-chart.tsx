@@ -39,6 +39,7 @@ const STATES = {
   waiting: "warn",
   interrupted: "warn",
   paused: "calm",
+  queued: "calm",
   running: "live",
 } as const;
 

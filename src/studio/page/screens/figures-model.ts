@@ -41,6 +41,7 @@ const STACKED: readonly RunState[] = [
   "interrupted",
   "waiting",
   "paused",
+  "queued",
   "running",
 ];
 const MOST_DAYS = 60;

@@ -5,7 +5,7 @@ import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 
-export async function fleet(call: CallOf<"fleet">): Promise<number> {
+export async function fleetInit(call: CallOf<"fleet init">): Promise<number> {
   const { recordedAt } = findProject(call.cwd, call.stateDir, call.host.env);
   if (recordedAt === undefined)
     throw new UsageError(
