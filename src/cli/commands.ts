@@ -12,6 +12,8 @@ type Declaration = {
   readonly examples: readonly string[];
   /** What `--json` prints when the command fails, where that is not a plain document. */
   readonly document?: "result" | "findings";
+  /** The kind of the document of `--json`, of a command that reports what was done until a signal came. */
+  readonly kind?: string;
   /** It looks at no project: the flags that say where one is change nothing. */
   readonly anywhere?: true;
   /** Agents add flags of their own, so the command reads its line by itself. */
@@ -525,6 +527,7 @@ const DECLARED = {
     document: "findings",
   },
   test: {
+    kind: "lockstep-tests",
     summary: "run the tests of agents: .agent/NAME/tests/*.yaml",
     words: [{ name: "NAME|FILE", optional: true, repeats: true, is: "agent" }],
     flags: [
@@ -603,6 +606,7 @@ const DECLARED = {
     ],
   },
   coverage: {
+    kind: "lockstep-coverage",
     summary: "compare what tests and recorded runs have shown of an agent's flow",
     words: [AGENT],
     flags: [
@@ -622,6 +626,7 @@ const DECLARED = {
     ],
   },
   eval: {
+    kind: "lockstep-eval",
     summary: "measure how often models get the tasks of an agent done: .agent/NAME/evals/*.yaml",
     words: [AGENT],
     flags: [
@@ -676,6 +681,7 @@ const DECLARED = {
     ],
   },
   mutate: {
+    kind: "lockstep-mutation",
     summary: "change a flow in small ways and report which changes its tests notice",
     words: [AGENT],
     flags: [
@@ -698,6 +704,7 @@ const DECLARED = {
     examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
   },
   fuzz: {
+    kind: "lockstep-fuzz",
     summary: "run an agent against a hostile model, and report what breaks",
     words: [AGENT],
     flags: [
@@ -739,6 +746,7 @@ const DECLARED = {
     ],
   },
   honesty: {
+    kind: "lockstep-honesty",
     summary: "how often a claim to be done agreed with the checks, over recorded runs",
     words: [AGENT],
     flags: [
