@@ -86,19 +86,3 @@ export async function lackingWorkers(
   );
   return missing.map((name) => `No worker offers the model ${name}.`);
 }
-
-/** `use` is not called where the tables and this program do not fit each other. */
-export async function withFleet<T>(
-  address: string,
-  env: NodeJS.ProcessEnv,
-  use: (postgres: Postgres) => Promise<T>,
-): Promise<T> {
-  const place = readPostgresAddress(address);
-  const postgres = openPostgres({ address: place, pg: await loadPg(env), patienceMs: 3000 });
-  try {
-    await requireTables(postgres);
-    return await use(postgres);
-  } finally {
-    await postgres.close();
-  }
-}
