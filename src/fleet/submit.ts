@@ -1,11 +1,8 @@
 /** Handing prepared runs to a fleet: their files are stored first, then all of them are recorded at once, or none. */
 import { SPEECH, type Source } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { readPostgresAddress } from "../journal/postgres/address.ts";
 import { storeBlob } from "../journal/postgres/blobs.ts";
-import { openPostgres, type Postgres } from "../journal/postgres/connection.ts";
-import { requireTables } from "../journal/postgres/tables.ts";
-import { loadPg } from "../run/records/postgres-journal.ts";
+import type { Postgres } from "../journal/postgres/connection.ts";
 import { ALIVE } from "../journal/postgres/writes.ts";
 import { modelNames } from "../run/world/models.ts";
 import type { PreparedRun } from "../run/submit.ts";
