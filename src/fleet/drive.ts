@@ -6,6 +6,7 @@ import { newestTree } from "../run/tree.ts";
 import { openTravelPlace } from "../run/source-place.ts";
 import { driveStretch, type StretchOptions } from "../run/stretch.ts";
 import type { Ended } from "./life.ts";
+import type { Meter } from "./meter.ts";
 import type { StretchOfJob } from "./worker.ts";
 
 export type JobDriverOptions = {
@@ -13,6 +14,7 @@ export type JobDriverOptions = {
   /** The folder of this worker for mirrors and for the files of runs. */
   readonly work: string;
   readonly fleet: FleetConfig;
+  readonly meter: Meter;
   readonly env: NodeJS.ProcessEnv;
   /** How runs are driven here, as the line of the worker says. */
   readonly how: Pick<StretchOptions, "script" | "sandbox" | "network" | "notify">;
@@ -35,16 +37,19 @@ export function createJobDriver(options: JobDriverOptions): (stretch: StretchOfJ
 }
 
 async function driven(
-  { journal, work, fleet, env, how }: JobDriverOptions,
+  { journal, work, fleet, meter, env, how }: JobDriverOptions,
   { job, takeOver, yieldSignal, stopSignal, progressed }: StretchOfJob,
 ): Promise<Ended> {
   const { run } = job;
+  const spent = await meter.spent(run);
+  if (spent !== null) return { kind: "budget" };
   // From here on the worker before writes nothing more: what is read now is all there is.
   if (takeOver) await journal.claim(run, { takeOver });
   const { started, newest } = await read(journal, run);
   const { source } = started;
   const common = {
     ...how,
+    meter: meter.metered(run),
     journal,
     run,
     takeOver,
