@@ -45,6 +45,11 @@ for (const [file, path, isAllowed] of [
   ["src/cli/commands/studio.ts", "../../studio/index.ts", true],
   ["src/cli/commands/studio.ts", "../../studio/server.ts", false],
   ["src/run/index.ts", "../studio/index.ts", false],
+  ["src/mcp/index.ts", "../studio/drive.ts", true],
+  ["src/mcp/index.ts", "../studio/server.ts", false],
+  ["src/cli/commands/mcp.ts", "../../mcp/index.ts", true],
+  ["src/cli/commands/mcp.ts", "../../mcp/http.ts", false],
+  ["src/studio/server.ts", "../mcp/index.ts", false],
 ] as const)
   test(`${file} may ${isAllowed ? "" : "not "}import ${path}`, () =>
     assert.equal(forbiddenIn(file, [path]).length === 0, isAllowed));
@@ -172,15 +177,16 @@ function bareIn(code: string): readonly string[] {
 /** What runs in a browser cannot start anything, and has functions of its own by such names. */
 const onMachine = files.filter((file) => !file.startsWith("src/studio/page/"));
 
-test("only the command of the studio loads any of it", () => {
-  const loads = files.filter((file) => !file.startsWith("src/studio/"));
-  assert.deepEqual(
-    loads.filter((file) => importsOf(file).some((path) => path.includes("/studio/"))),
-    ["src/cli/commands/studio.ts"],
-  );
+test("only their commands load the studio and the MCP server", () => {
+  const loads = files.filter((file) => !/^src\/(?:studio|mcp)\//.test(file));
+  const loading = (room: string) =>
+    loads.filter((file) => importsOf(file).some((path) => path.includes(`../${room}/`)));
+  assert.deepEqual(loading("studio"), ["src/cli/commands/studio.ts"]);
+  assert.deepEqual(loading("../mcp"), ["src/cli/commands/mcp.ts"]);
   // Commands are loaded when they are called.
   const table = readFileSync(`${root}src/cli/commands.ts`, "utf8");
   assert.match(table, /studio: async \(\) => \(await import\("\.\/commands\/studio\.ts"\)\)/);
+  assert.match(table, /mcp: async \(\) => \(await import\("\.\/commands\/mcp\.ts"\)\)/);
 });
 
 test("the page of the studio imports nothing of Node", () => {

@@ -224,6 +224,11 @@ const GOING_ON = [
 export type GlobalFlags = Values<typeof GLOBAL>;
 export type DriveFlags = Values<typeof GOING_ON>;
 
+const HERE = {
+  name: "here",
+  help: "continue a run of a fleet in this process instead of on a worker",
+} as const satisfies Flag;
+const OF_FLEET = "A run that was submitted to a fleet is continued by one of its workers.";
 const ADOPT = {
   name: "adopt",
   help: "continue with the current files of the agent, if the run is compatible with them",
@@ -268,6 +273,19 @@ export const FUZZ_PERSONAS = [
   "flaky",
   "injected",
 ] as const;
+/** What `init` can create: the folders of templates/ that hold an agent. */
+export const TEMPLATES = [
+  "steps",
+  "stages",
+  "fix-issue",
+  "review-loop",
+  "implement-plan",
+  "triage",
+  "upgrade-dependencies",
+  "write-docs",
+] as const;
+export type AgentTemplate = (typeof TEMPLATES)[number];
+
 /** The files of schemas/, each without its ending. */
 export const SCHEMA_KINDS = [
   "agent",
@@ -360,6 +378,7 @@ const DECLARED = {
       },
       { name: "invalidate", takes: "STEP", offers: "step", help: "the same, from the first visit of STEP" },
       { name: "take-over", help: "take over from a process that hangs; it can no longer record anything" },
+      HERE,
     ],
     details: [
       RUN_IDS,
@@ -367,6 +386,7 @@ const DECLARED = {
       "The run keeps its model unless you pass --model.",
       "If the agent's files have changed, the differences are listed, and the run continues with its recorded flow.",
       "A batch name (batch-…) resumes the whole batch: finished runs are kept, the others continue or start.",
+      OF_FLEET,
     ],
     examples: [
       "lockstep resume @last",
@@ -441,8 +461,8 @@ const DECLARED = {
   continue: {
     summary: "continue a run, even if it was paused",
     words: [RUN],
-    flags: [...GOING_ON],
-    details: [RUN_IDS],
+    flags: [...GOING_ON, HERE],
+    details: [RUN_IDS, OF_FLEET],
     examples: ["lockstep continue @last"],
     document: "result",
   },
@@ -1122,6 +1142,47 @@ const DECLARED = {
     ],
     examples: ["lockstep studio --open", "lockstep studio --read-only", "lockstep studio --port 0 --json"],
   },
+  mcp: {
+    summary: "serve the agents of the project as tools to Claude Code, Cursor and other MCP clients",
+    words: [],
+    flags: [
+      { name: "http", help: "serve streamable HTTP on 127.0.0.1 with a token, instead of stdin and stdout" },
+      {
+        name: "port",
+        takes: "N",
+        is: "count",
+        least: 0,
+        most: 65_535,
+        help: "with --http: listen on this port (default: any free one)",
+      },
+      {
+        name: "reply-within",
+        takes: "TIME",
+        is: "duration",
+        help: "answer a call after this time although its run goes on (default: 45s)",
+      },
+      SCRIPT,
+      MODEL,
+      BACKEND,
+      ON_PERMISSION,
+      SANDBOX,
+      NETWORK,
+      ...SPENDING,
+    ],
+    details: [
+      "Every agent that you trust is a tool; other tools wait for runs, show them, and answer their questions.",
+      "A run is driven by a process of its own: it goes on when the client or this server ends.",
+      "The flags from --script on hold for every run that a client starts; no client can go beyond them.",
+      `Lines to paste for Claude Code, Cursor, VS Code and Claude Desktop: ${manual("mcp-server")}`,
+      "It needs @modelcontextprotocol/server beside Lockstep. With --http the token is LOCKSTEP_MCP_TOKEN, or another",
+      "one at every start, and is printed.",
+    ],
+    examples: [
+      "claude mcp add lockstep -- npx lockstep mcp --reply-within 1h",
+      "lockstep mcp --max-cost 5 --model sonnet",
+      "lockstep mcp --http --port 4100",
+    ],
+  },
   next: {
     summary: "show what can be done next in this folder",
     words: [],
@@ -1136,11 +1197,36 @@ const DECLARED = {
     examples: ["lockstep list", "lockstep list --json"],
   },
   init: {
-    summary: "create a small agent that passes check and runs without an API key",
+    summary:
+      "create an agent that passes check and runs without an API key: a small one, or a ready-made flow",
     words: [{ name: "NAME", is: "new" }],
-    flags: [{ name: "stages", help: "create a stage machine instead of a steps registry" }],
-    details: ["Creates .agent/NAME/. Existing files are never overwritten."],
-    examples: ["lockstep init notes", "lockstep init notes --stages"],
+    flags: [
+      {
+        name: "template",
+        takes: "T",
+        offers: TEMPLATES,
+        help: "what to create; --template help lists the ready-made flows (default: steps; on a terminal you are asked)",
+      },
+      {
+        name: "stages",
+        help: "create a stage machine instead of a steps registry; the same as --template stages",
+      },
+      {
+        name: "check",
+        takes: "COMMAND",
+        help: "the command whose exit code decides whether work is good, for templates that run one (default: found from the files of the project)",
+      },
+    ],
+    details: [
+      "Creates .agent/NAME/. Existing files are never overwritten.",
+      `The templates are described in ${manual("templates")}.`,
+    ],
+    examples: [
+      "lockstep init notes",
+      "lockstep init notes --stages",
+      "lockstep init fixer --template fix-issue",
+      "lockstep init fixer --template fix-issue --check 'make test'",
+    ],
   },
   schema: {
     summary: "print the JSON Schema of a kind of file, or list the kinds",
@@ -1279,6 +1365,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   import: async () => (await import("./commands/export.ts")).importFromFile,
   trust: async () => (await import("./commands/trust.ts")).trust,
   studio: async () => (await import("./commands/studio.ts")).serveStudio,
+  mcp: async () => (await import("./commands/mcp.ts")).serveMcp,
   next: async () => (await import("./commands/next.ts")).showNext,
   list: async () => (await import("./commands/list.ts")).listProject,
   init: async () => (await import("./commands/init.ts")).initAgent,

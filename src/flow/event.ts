@@ -300,7 +300,16 @@ export type Question = {
 };
 
 /** Who settled a question: a person, the time, the machine's own code, a setting, or the fact that nobody was there. */
-export type Teller = "terminal" | "answer" | "studio" | "file" | "expired" | "hook" | "setting" | "headless";
+export type Teller =
+  | "terminal"
+  | "answer"
+  | "studio"
+  | "mcp"
+  | "file"
+  | "expired"
+  | "hook"
+  | "setting"
+  | "headless";
 
 /** What was decided about one call of a response, counted from 0. */
 export type Ruling = { readonly call: number; readonly answer: string | null; readonly by: Teller };
@@ -311,7 +320,8 @@ export type ForkOrigin = { readonly run: string; readonly seq: number; readonly 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };
 
-export type HookName = "setup" | "checkGate" | "assert" | "exit" | "next";
+export const HOOK_NAMES = ["setup", "checkGate", "assert", "exit", "next"] as const;
+export type HookName = (typeof HOOK_NAMES)[number];
 
 export type HookResult =
   /** The project has no code for this. */

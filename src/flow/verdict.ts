@@ -85,6 +85,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["RUN_OVER", EXIT.invalid],
   ["RUN_OPEN", EXIT.invalid],
   ["RUN_PAUSED", EXIT.waiting],
+  ["RUN_HELD", EXIT.unavailable],
   ["STEP_UNKNOWN", EXIT.invalid],
   ["USAGE", EXIT.invalid],
   ["TESTS_FAILED", EXIT.testsFailed],

@@ -214,11 +214,15 @@ async function requireUnpaused(
     wish === "pause" ||
     ended?.type === "run.paused" ||
     (ended?.type === "run.ended" && ended.verdict.code === "PAUSED");
-  if (isPaused && unpause !== true && wish !== "continue") {
-    const why = `Run ${row.id} of "${row.agent}" is paused. Continue with: lockstep continue ${row.id}`;
-    throw new RunnerError("RUN_PAUSED", why);
-  }
+  if (isPaused && unpause !== true && wish !== "continue") throw pausedError(row);
   if (wish !== null) await mail.forgetWish(row.id, wish);
+}
+
+export function pausedError({ id, agent }: Pick<RunRow, "id" | "agent">): RunnerError {
+  return new RunnerError(
+    "RUN_PAUSED",
+    `Run ${id} of "${agent}" is paused. Continue with: lockstep continue ${id}`,
+  );
 }
 
 /** How its commands were held when it was last driven; false where an earlier version recorded it. */

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Journal, RunRow } from "../engine/ports.ts";
 import type { Flow } from "../flow/flow.ts";
-import { INPUT_TEXT, readsInput } from "../flow/text/template.ts";
 import type { Coverage } from "../proof/coverage.ts";
 import { hitsOfEdge, withHits } from "../proof/outline-hits.ts";
 import type { Hits } from "../proof/cover.ts";
@@ -16,7 +15,7 @@ import { moneyLine } from "../run/world/money.ts";
 import { budgetOf, costLine } from "../tell/budget.ts";
 import { outlineOf, type Outline } from "../tell/outline.ts";
 import { argumentsRequest, shownLine } from "./acts.ts";
-import { judgeArguments, runLine } from "./command-line.ts";
+import { judgeArguments, runLine, takesInput } from "./command-line.ts";
 import { reply, StudioRefusal, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
 import { untrusted } from "./trusting.ts";
 import type {
@@ -78,7 +77,7 @@ export async function lookAtAgent({ params, signal }: StudioRequest, studio: Stu
     problems,
     parameters: studio.desk.parametersOf(flow),
     openArguments: flow?.openArguments ?? false,
-    takesInput: flow !== null && wantsInput(flow),
+    takesInput: flow !== null && takesInput(flow),
     script: scriptOf(studio, name),
     costLine: flow === null ? null : [costLine(flow), moneyLine(flow, studio.env) ?? []].flat().join(" "),
     trust: flow === null || studio.readOnly !== null ? null : await untrusted(flow, studio),
@@ -95,13 +94,6 @@ function userLimits(env: NodeJS.ProcessEnv) {
     if (error instanceof RunnerError) return undefined;
     throw error;
   }
-}
-
-function wantsInput(flow: Flow): boolean {
-  return Object.values(flow.steps).some(
-    ({ prompt, stage }) =>
-      stage === undefined && (prompt.variables.includes(INPUT_TEXT) || readsInput(flow, prompt.text)),
-  );
 }
 
 /** As `--script` takes it. */

@@ -1,4 +1,4 @@
-/** Commands that the studio starts: each in a process of its own, which goes on when the studio ends. */
+/** Commands that the studio or the MCP server starts: each in a process of its own, which goes on when the server ends. */
 import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
@@ -22,7 +22,7 @@ export type DriverOptions = {
   readonly env: NodeJS.ProcessEnv;
 };
 
-/** So many commands of one studio may be at work at once. */
+/** So many commands of one server may be at work at once. */
 const MOST_DRIVEN = 8;
 /** How long a command may take until its run is recorded: it may have to open a sandbox and start servers. */
 const PATIENCE_MS = 60_000;
@@ -33,7 +33,7 @@ export function createDriver(options: DriverOptions): Driver {
   const driven = new Set<ChildProcess>();
   const begun = <Child extends ChildProcess>(spawned: () => Child): Child => {
     if (driven.size >= MOST_DRIVEN) {
-      const why = `The studio runs ${MOST_DRIVEN} commands already. Wait until one has ended, or start this one in a terminal.`;
+      const why = `${MOST_DRIVEN} commands that were started here are running already. Wait until one has ended, or start this one in a terminal.`;
       throw new StudioRefusal(409, "TOO_MANY_RUNS", why);
     }
     const child = spawned();

@@ -48,7 +48,7 @@ export function judgeRequest(head: RequestHead, rules: GuardRules): JudgedHead {
   const { method, target } = head;
   if (method !== "GET" && method !== "HEAD" && method !== "POST")
     return refused(405, "METHOD_NOT_ALLOWED", "The studio answers GET and POST only.");
-  const all = valuesOf(head);
+  const all = headerValues(head);
   const wrong = wrongTarget(target) ?? wrongHost(all("host"), rules) ?? repeatedHeader(all);
   if (wrong !== null) return wrong;
   const [path = "", ...rest] = target.split("?");
@@ -74,9 +74,10 @@ export function judgeRequest(head: RequestHead, rules: GuardRules): JudgedHead {
   return { kind: "api", method, segments: segments.slice(1), query };
 }
 
-type Headers = (name: string) => readonly string[];
+/** All values of a header, by its name in lower case. */
+export type HeaderValues = (name: string) => readonly string[];
 
-function valuesOf({ headers }: RequestHead): Headers {
+export function headerValues({ headers }: RequestHead): HeaderValues {
   const values = new Map<string, string[]>();
   for (let place = 0; place + 1 < headers.length; place += 2) {
     const name = headers[place]!.toLowerCase();
@@ -85,19 +86,19 @@ function valuesOf({ headers }: RequestHead): Headers {
   return (name) => values.get(name) ?? [];
 }
 
-function refused(status: number, code: string, reason: string): RefusedHead {
+export function refused(status: number, code: string, reason: string): RefusedHead {
   return { kind: "refused", status, code, reason };
 }
 
 /** `//evil/x` resolves to another host, and so does the absolute form. */
-function wrongTarget(target: string): RefusedHead | null {
+export function wrongTarget(target: string): RefusedHead | null {
   if (target.length > LONGEST_TARGET) return refused(414, "BAD_TARGET", "The target is too long.");
   const isPlain = /^\/(?!\/)[!-~]*$/.test(target) && !/[\\#]/.test(target);
   return isPlain ? null : refused(400, "BAD_TARGET", "The target must be a path that begins with one slash.");
 }
 
 /** A name of another owner that leads here (DNS rebinding) is not a name of this server. */
-function wrongHost(hosts: readonly string[], rules: GuardRules): RefusedHead | null {
+export function wrongHost(hosts: readonly string[], rules: Pick<GuardRules, "hosts">): RefusedHead | null {
   const [host = "", ...others] = hosts;
   if (host === "" || others.length > 0)
     return refused(400, "BAD_HOST", "The request must name exactly one host.");
@@ -115,7 +116,7 @@ const SINGLE = [
   "transfer-encoding",
 ];
 
-function repeatedHeader(all: Headers): RefusedHead | null {
+export function repeatedHeader(all: HeaderValues): RefusedHead | null {
   const name = SINGLE.find((one) => all(one).length > 1);
   return name === undefined ? null : refused(400, "BAD_HEADER", `The header ${name} must be sent once.`);
 }
@@ -137,34 +138,39 @@ function queryOf(text: string): { readonly [name: string]: string } | null {
   return names.size === pairs.length && !names.has("__proto__") ? Object.fromEntries(pairs) : null;
 }
 
-function hasBody(all: Headers): boolean {
+export function hasBody(all: HeaderValues): boolean {
   const [length = "0"] = all("content-length");
   return length !== "0" || all("transfer-encoding").length > 0;
 }
 
 /** Pages of other sites are told nothing, and can do nothing. */
-function wrongSite(method: string, all: Headers, { hosts }: GuardRules): RefusedHead | null {
+export function foreignPage(all: HeaderValues, { hosts }: Pick<GuardRules, "hosts">): RefusedHead | null {
   const [site] = all("sec-fetch-site");
   const [origin] = all("origin");
-  const isOurs = origin !== undefined && hosts.some((host) => origin.toLowerCase() === `http://${host}`);
   if (site !== undefined && site !== "same-origin")
     return refused(403, "FOREIGN_SITE", "The request comes from a page of another site.");
-  if (origin !== undefined && !isOurs)
-    return refused(403, "FOREIGN_ORIGIN", "The request comes from a page of another origin.");
-  return method === "POST" && !isOurs
-    ? refused(403, "FOREIGN_ORIGIN", "A POST request must name the origin of the studio.")
-    : null;
+  return origin === undefined || hosts.some((host) => origin.toLowerCase() === `http://${host}`)
+    ? null
+    : refused(403, "FOREIGN_ORIGIN", "The request comes from a page of another origin.");
 }
 
-function wrongToken(given: string | undefined, { token }: GuardRules): RefusedHead | null {
+function wrongSite(method: string, all: HeaderValues, rules: GuardRules): RefusedHead | null {
+  const foreign = foreignPage(all, rules);
+  if (foreign !== null || method !== "POST" || all("origin").length > 0) return foreign;
+  return refused(403, "FOREIGN_ORIGIN", "A POST request must name the origin of the studio.");
+}
+
+const OPEN_LINK =
+  "The request does not have the token of this studio. Open the link that `lockstep studio` printed.";
+
+/** `why`: what to do about it. */
+export function wrongToken(
+  given: string | undefined,
+  { token }: Pick<GuardRules, "token">,
+  why = OPEN_LINK,
+): RefusedHead | null {
   const [, said = ""] = /^Bearer ([\w-]{1,200})$/i.exec(given ?? "") ?? [];
-  return isSame(said, token)
-    ? null
-    : refused(
-        401,
-        "TOKEN_NEEDED",
-        "The request does not have the token of this studio. Open the link that `lockstep studio` printed.",
-      );
+  return isSame(said, token) ? null : refused(401, "TOKEN_NEEDED", why);
 }
 
 /** In a time that does not depend on where they differ. */
@@ -173,7 +179,7 @@ function isSame(said: string, token: string): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-function wrongBody(all: Headers): RefusedHead | null {
+export function wrongBody(all: HeaderValues): RefusedHead | null {
   const [type = ""] = all("content-type");
   if (!/^application\/json(?:;\s*charset=utf-8)?$/i.test(type.trim()))
     return refused(415, "WRONG_TYPE", "The body of a POST request must be application/json.");

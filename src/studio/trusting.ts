@@ -5,14 +5,17 @@ import { flowDigest } from "../run/load.ts";
 import { trusting, trustState, type TrustQuestion, type TrustState } from "../run/trust/trust.ts";
 import { StudioRefusal, type Studio } from "./route.ts";
 
+/** What trust depends on besides the files. */
+export type TrustGround = Pick<Studio, "project" | "cwd" | "env">;
+
 /** How the agent stands with this user. The sandbox is opened once to find out what has to be trusted. */
-export async function trustOf(flow: Flow, studio: Studio): Promise<TrustState> {
+export async function trustOf(flow: Flow, studio: TrustGround): Promise<TrustState> {
   const { project, env } = studio;
   return await trustState(flow, trusting(project.root, await isConfined(flow, studio), { env }));
 }
 
 /** What has to be trusted first; null: nothing. */
-export async function untrusted(flow: Flow, studio: Studio): Promise<TrustQuestion | null> {
+export async function untrusted(flow: Flow, studio: TrustGround): Promise<TrustQuestion | null> {
   const { state, root, agent, digest, commands, change } = await trustOf(flow, studio);
   return state === "new" || state === "changed" ? { root, agent, digest, commands, change } : null;
 }
@@ -32,10 +35,10 @@ export async function requireTrusted(flow: Flow, studio: Studio, digest: string 
 }
 
 const MOST_KEPT = 100;
-const confined = new WeakMap<Studio, Map<string, Promise<boolean>>>();
+const confined = new WeakMap<TrustGround, Map<string, Promise<boolean>>>();
 
 /** Whether the commands of a run would be in a sandbox here, or there are none: asked once for each flow. */
-async function isConfined(flow: Flow, studio: Studio): Promise<boolean> {
+async function isConfined(flow: Flow, studio: TrustGround): Promise<boolean> {
   const known = confined.get(studio) ?? new Map<string, Promise<boolean>>();
   confined.set(studio, known);
   const digest = flowDigest(flow);
@@ -46,7 +49,7 @@ async function isConfined(flow: Flow, studio: Studio): Promise<boolean> {
   return await answer;
 }
 
-async function tried(flow: Flow, { project, cwd, env }: Studio): Promise<boolean> {
+async function tried(flow: Flow, { project, cwd, env }: TrustGround): Promise<boolean> {
   await using ground = await tryGround(flow, { project, cwd, env });
   return ground.sandbox.confined || !ground.sandbox.starts;
 }

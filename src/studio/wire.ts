@@ -53,6 +53,8 @@ export type ProjectDocument = {
   readonly readOnly: { readonly why: string } | null;
   /** How this user types the command: `lockstep`, `npx lockstep` or `npm run -s lockstep --`. */
   readonly command: string;
+  /** Words that lead such a command to this project, as `--state=DIR`, where it was started with them. */
+  readonly where: readonly string[];
   /** When the server began; another value means that another server answers. */
   readonly began: number;
   readonly agents: readonly string[];
@@ -447,6 +449,8 @@ export type StreamMessage =
   | { readonly type: "questions"; readonly open: number; readonly runs: readonly string[] }
   /** The files of these agents changed. */
   | { readonly type: "files"; readonly agents: readonly string[] }
+  /** Why the recorded runs cannot be read at the moment; null: they can be read again, and `reset` follows. */
+  | { readonly type: "journal"; readonly problem: string | null }
   /** Runs that were removed. */
   | { readonly type: "gone"; readonly runs: readonly string[] }
   /** The client fell behind: ask for everything again. */

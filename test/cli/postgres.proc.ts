@@ -4,6 +4,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pgPackage, serversHere, startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { readPostgresAddress } from "../../src/journal/postgres/address.ts";
+import { openPostgres } from "../../src/journal/postgres/connection.ts";
 import { needs } from "../needs.ts";
 import { until } from "../until.ts";
 import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
@@ -172,6 +174,50 @@ describe("runs on PostgreSQL", { skip }, () => {
     const again = await elsewhere.lockstep(["answer", asking.run, "allow"], { env: around });
     assert.match(again.stderr, /waits for no answer/);
     assert.ok(!existsSync(join(elsewhere.root, ".lockstep")), "letters lie on the server");
+  });
+
+  test("of a fleet: answered, resumed and continued from anywhere, they ask for a worker", async () => {
+    using world = project();
+    using elsewhere = createWorld();
+    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=offered` };
+    const address = readPostgresAddress(around.LOCKSTEP_STATE);
+    const postgres = openPostgres({ address, pg: pgPackage()!, patienceMs: 60_000 });
+    try {
+      assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
+      writeAsking(world);
+      const asked = await world.lockstep([...run.with(5, "asking.json"), "--on-permission", "halt"], {
+        env: around,
+      });
+      assert.equal(asked.code, 5, asked.stderr);
+      const id = String(onlyDocument(asked).run);
+      const row = async (change = "") => {
+        const text = `UPDATE offered.run SET queue = 'runs', grp = 'g' ${change} RETURNING wakes, due IS NOT NULL AS due`;
+        const [found] = await postgres.send({ name: `row${change.length}`, text });
+        return `${String(found?.wakes)} ${String(found?.due)}`;
+      };
+      const says = async (args: readonly string[], from: World = elsewhere) => {
+        const { code, stdout, stderr } = await from.lockstep([...args, "--no-color"], { env: around });
+        return `${code} ${stdout}${stderr}`;
+      };
+      assert.equal(await row(), "0 false");
+      assert.match(await says(["resume", id]), /^0 A worker continues run \w+ \(queue runs\)/);
+      assert.equal(await row(", due = NULL"), "1 false");
+      assert.match(await says(["resume", id, "--model", "openai/x"]), /^2 .*--model has no effect.*--here/s);
+      assert.match(await says(["answer", id, "allow"]), /^0 Answered .*A worker of the fleet continues/);
+      assert.equal(await row(), "2 true");
+      assert.match(await says(["pause", id]), /^0 .*is paused/);
+      assert.match(await says(["resume", id]), /^5 .*is paused/s);
+      assert.match(await says(["continue", id]), /^0 A worker continues/);
+      assert.equal(await row(", held = 'poisoned', held_because = 'Three workers died.'"), "3 true");
+      assert.match(await says(["continue", id]), /^3 .*Three workers died\..*lockstep fleet retry/s);
+      assert.equal(await row(", held = NULL"), "3 true");
+      // The wish to continue holds for whoever drives it next.
+      assert.match(await says(["resume", id, "--here"], world), /"outcome":"success"/);
+      assert.match(await says(["resume", id]), /had already ended/);
+      assert.ok(existsSync(join(world.root, "made.txt")), "the answer counted");
+    } finally {
+      await postgres.close();
+    }
   });
 
   test("what is wrong with the address is a sentence", async () => {

@@ -170,6 +170,7 @@ export const WHO: { readonly [by in Teller]: string } = {
   terminal: "the user said no",
   answer: "the user said no",
   studio: "the user said no",
+  mcp: "the user said no",
   file: "the user said no",
   expired: "nobody answered in time",
   hook: "the machine does not grant it",

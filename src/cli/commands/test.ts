@@ -35,7 +35,7 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
     const { watchTests } = await import("../tests/watch-tests.ts");
     return await watchTests(call, root, {
       choose: (read) => choose(call, read),
-      run: (chosen, signal) => runChosen(call, chosen, signal),
+      run: (read, chosen, signal) => runChosen(call, chosen, signal, read.remarks),
       tellProblems: (read, files) => tellProblems(call, read, files),
     });
   }
@@ -47,7 +47,7 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   const chosen = choose(call, read);
   if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
-  const report = await runChosen(call, chosen, signal);
+  const report = await runChosen(call, chosen, signal, read.remarks);
   await writeReports(call, reporters, report, root);
   for (const file of call.flags["coverage-file"]) {
     writeCoverage(call.cwd, file, report.coverage ?? []);
@@ -56,12 +56,12 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   return exitOf(report);
 }
 
-function choose(call: CallOf<"test">, { names, agents }: TestsNamed): readonly ChosenTest[] {
+function choose(call: CallOf<"test">, { names, agents, remarks }: TestsNamed): readonly ChosenTest[] {
   const { flags, host } = call;
   refuseOnlyInCi(agents, host.env);
   const project = findProject(call.cwd, call.stateDir);
   if (agents.every(({ tests }) => tests.length === 0))
-    throw noTests(names.length > 0 ? names : listAgents(project));
+    throw noTests(names.length > 0 ? names : listAgents(project), remarks);
   const { stateDir } = project;
   const failed = flags["last-failed"] ? failedBefore(stateDir) : null;
   const chosen = chooseTests(agents, { pattern: flags.test, failed, shard: flags.shard });
@@ -73,11 +73,12 @@ function choose(call: CallOf<"test">, { names, agents }: TestsNamed): readonly C
   return chosen;
 }
 
-function noTests(names: readonly string[]): RunnerError {
+function noTests(names: readonly string[], remarks: readonly string[]): RunnerError {
   const name = names.length === 1 ? names[0]! : "NAME";
   return new RunnerError(
     "USAGE",
-    `There are no tests in .agent/${name}/tests. Write some as .agent/${name}/tests/first.yaml, or generate them with: lockstep test ${name} --generate --write`,
+    remarks[0] ??
+      `There are no tests in .agent/${name}/tests. Write some as .agent/${name}/tests/first.yaml, or generate them with: lockstep test ${name} --generate --write`,
   );
 }
 
@@ -85,6 +86,7 @@ async function runChosen(
   call: CallOf<"test">,
   all: readonly ChosenTest[],
   signal: AbortSignal,
+  aboutFiles: readonly string[] = [],
 ): Promise<TestReport> {
   const { root, stateDir } = findProject(call.cwd, call.stateDir);
   const { bail, cut, memory, jobs = 2 } = call.flags;
@@ -108,6 +110,7 @@ async function runChosen(
   });
   const isOnly = chosen.some(({ test }) => test.only);
   const remarks = [
+    ...aboutFiles.map((text) => shownInLine(text, 1000)),
     ...report.remarks,
     ...grounds.finish(),
     ...(left > 0 ? [`--memory left out ${count(left, "test")} on copies of a project.`] : []),

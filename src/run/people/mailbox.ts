@@ -3,8 +3,9 @@ import type { Question, Teller } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import type { Mail } from "../../flow/mail.ts";
 
-/** What writes an answer for a person: the command, or the page of the studio. */
-export type Answering = Extract<Teller, "answer" | "studio">;
+/** What writes an answer for a person: the command, the page of the studio, or a client of the MCP server. */
+const ANSWERING = ["answer", "studio", "mcp"] as const satisfies readonly Teller[];
+export type Answering = (typeof ANSWERING)[number];
 
 export type Letter = {
   readonly kind: "letter";
@@ -51,7 +52,7 @@ function readLetter(text: string, question: Question): Pick<Letter, "answer" | "
   if (typeof answer !== "string" || answer.trim() === "") return '"answer" must be a text';
   if (!fits(question, answer)) return `"answer" must be one of ${question.choices.join(", ")}`;
   const by = own(value, "by");
-  return { answer, by: by === "answer" || by === "studio" ? by : "file" };
+  return { answer, by: ANSWERING.find((one) => one === by) ?? "file" };
 }
 
 export function fits(

@@ -11,12 +11,16 @@ const PATIENCE_MS = 120_000;
 /** Others may claim the runs of a process that has not shown a sign of life for so long. */
 const LEASE_MS = 30_000;
 
-export async function openJournalAt(address: string, env: NodeJS.ProcessEnv): Promise<Journal> {
+export async function openJournalAt(
+  address: string,
+  env: NodeJS.ProcessEnv,
+  patienceMs = PATIENCE_MS,
+): Promise<Journal> {
   const { openPostgresJournal } = await import("../../journal/postgres/postgres.ts");
   return await openPostgresJournal({
     address: readPostgresAddress(address),
     pg: await loadPg(env),
-    patienceMs: PATIENCE_MS,
+    patienceMs,
     leaseMs: LEASE_MS,
     ownerId: randomUUID(),
     host: hostname(),

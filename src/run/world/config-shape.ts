@@ -98,6 +98,7 @@ export const CONFIG = group("Your own settings: lockstep/config.json in your con
     ...LIMIT_FIELDS,
     unmetered: flag("true: run even if a token or cost limit cannot be enforced."),
   }),
+  notify: map("Who is notified of runs, by a name of your choice: a webhook or a command.", NOTIFY),
   fleet: object("What a worker of a fleet does on this machine.", {
     concurrency: number("How many runs it drives at the same time, 10 unless set.", {
       min: 1,
@@ -129,6 +130,5 @@ export const CONFIG = group("Your own settings: lockstep/config.json in your con
       schema: { anyOf: [{ const: "submitted" }, { type: "array", items: { type: "string" } }] },
     }),
   }),
-  notify: map("Who is notified of runs, by a name of your choice: a webhook or a command.", NOTIFY),
   safeFolders: list("Folders of other users that may contain your projects.", text("A folder.")),
 });

@@ -139,8 +139,8 @@ const NOTHING_SAID: UserConfig = {
   network: null,
   env: [],
   limits: {},
-  fleet: {},
   notify: {},
+  fleet: {},
 };
 
 /** What `--network` says. */

@@ -81,3 +81,21 @@ test("a recorded run passes as a test; a changed prompt is reported at its respo
   assert.equal(wrong.code, 2);
   assert.match(wrong.stdout, /Did you mean "prompt"[\s\S]*"never" is not a rule/);
 });
+
+test("what export writes, test reads: a run of 700 KB, with texts that look like the syntax of tests", async () => {
+  using world = createWorld();
+  for (const [path, text] of Object.entries(agentFiles("a", STEPS))) world.write(path, text);
+  const odd = "${case.x} re:( absent ... file:none <= x";
+  const { replies } = JSON.parse(script) as { readonly replies: readonly object[] };
+  const text = `${odd} ${"many words ".repeat(32_000)}`;
+  world.write("s.json", JSON.stringify({ replies: replies.map((reply) => ({ ...reply, text })) }));
+  assert.equal((await world.lockstep(["run", "a", "--script", "s.json"])).code, 0);
+  world.write(".agent/a/tests/README.md", "Tests.\n");
+  const file = ".agent/a/tests/recorded.yaml";
+  const exported = await world.lockstep(["export", "@last", "--test", "--out", file]);
+  assert.equal(exported.code, 0, exported.stderr);
+  assert.ok(readFileSync(join(world.root, file), "utf8").length > 700_000);
+  const tested = await world.lockstep(["test", "a"]);
+  assert.equal(tested.code, 0, tested.stdout + tested.stderr);
+  assert.match(tested.stdout, /1 test, all passed/);
+});

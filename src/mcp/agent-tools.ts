@@ -1,0 +1,123 @@
+/** An agent as a tool: its name, what is said of it, and the schema of what it takes. Pure. */
+import { createHash } from "node:crypto";
+import type { Flow, Parameter } from "../flow/flow.ts";
+import type { Json, JsonObject } from "../flow/json.ts";
+import { shownInLine } from "../flow/text/harmless.ts";
+import { takesInput, type Startable } from "../studio/command-line.ts";
+import { plainText } from "./fit.ts";
+
+/** Clients put the name of the server before it, and models take 64 characters at most. */
+const LONGEST_NAME = 44;
+
+/**
+ * The tool of each agent, by its name. Names hold letters, digits, `_` and `-`; one that is taken, or had to be changed,
+ * ends with a digest of the agent's own name, so that it stays the same whatever other agents there are.
+ */
+export function agentToolNames(
+  agents: readonly string[],
+  taken: ReadonlySet<string>,
+): ReadonlyMap<string, string> {
+  return new Map(agents.map((agent) => [toolNameOf(agent, taken), agent]));
+}
+
+function toolNameOf(agent: string, taken: ReadonlySet<string>): string {
+  const plain = agent.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+  if (plain === agent && agent.length <= LONGEST_NAME && !taken.has(agent)) return agent;
+  const digest = createHash("sha256").update(agent).digest("hex").slice(0, 6);
+  return `${plain.slice(0, LONGEST_NAME - 7)}-${digest}`;
+}
+
+/** What a call of an agent's tool asked for. */
+export type AgentArguments = {
+  readonly args: JsonObject;
+  readonly input?: Json | undefined;
+  readonly wait?: Json | undefined;
+};
+
+type Special = { readonly input: string | null; readonly wait: string };
+
+/** The names of what is not a parameter; where a parameter has the name, it keeps it. */
+function specialNames({ flow, parameters }: Startable): Special {
+  const free = (name: string) => (parameters.some((one) => one.name === name) ? `lockstep_${name}` : name);
+  return { input: takesInput(flow) ? free("input") : null, wait: free("wait") };
+}
+
+export function agentArguments(agent: Startable, given: JsonObject): AgentArguments {
+  const { input, wait } = specialNames(agent);
+  const args = Object.entries(given).filter(([name]) => name !== input && name !== wait);
+  return {
+    args: Object.fromEntries(args),
+    ...(input !== null && { input: given[input] }),
+    wait: given[wait],
+  };
+}
+
+/** Seconds that a call may ask to be waited for. */
+export const LONGEST_WAIT = 86_400;
+
+export function waitSchema(otherwise: number): JsonObject {
+  return {
+    type: "number",
+    minimum: 0,
+    maximum: LONGEST_WAIT,
+    description:
+      `Seconds to wait for the end of the run (default: ${otherwise}). A run that takes longer goes on, and the ` +
+      "answer has its id for run_wait. 0: do not wait.",
+  };
+}
+
+export function inputSchemaOf(agent: Startable, waitSeconds: number): JsonObject {
+  const { flow, parameters } = agent;
+  const { input, wait } = specialNames(agent);
+  const needed = parameters.filter(({ required }) => required);
+  return {
+    type: "object",
+    properties: {
+      ...Object.fromEntries(parameters.map((parameter) => [parameter.name, schemaOf(parameter)])),
+      ...(input !== null && {
+        [input]: { type: "string", description: "The text that the agent works on." },
+      }),
+      [wait]: waitSchema(waitSeconds),
+    },
+    ...(needed.length > 0 && { required: needed.map(({ name }) => name) }),
+    additionalProperties: flow.openArguments === true,
+  };
+}
+
+function schemaOf({ type, description, default: otherwise, validation = {} }: Parameter): JsonObject {
+  const { min, max, pattern, enum: values } = validation;
+  return {
+    type,
+    ...(description !== "" && { description: described(description) }),
+    ...(otherwise !== undefined && { default: otherwise }),
+    ...(values !== undefined && { enum: values }),
+    ...(pattern !== undefined && { pattern }),
+    ...boundsOf(type, min, max),
+  };
+}
+
+/** What `min` and `max` bound depends on the type. */
+function boundsOf(type: Parameter["type"], min?: number, max?: number): JsonObject {
+  const [least, most] =
+    type === "string"
+      ? ["minLength", "maxLength"]
+      : type === "array"
+        ? ["minItems", "maxItems"]
+        : ["minimum", "maximum"];
+  return { ...(min !== undefined && { [least]: min }), ...(max !== undefined && { [most]: max }) };
+}
+
+const LONGEST_DESCRIPTION = 800;
+
+/** What a file says, on one line: it is data for the reader of the list of tools. */
+function described(text: string): string {
+  return plainText(shownInLine(text, LONGEST_DESCRIPTION));
+}
+
+export function descriptionOf(flow: Flow): string {
+  const said = described(flow.description);
+  return (
+    `Starts a run of the Lockstep agent "${described(flow.agent)}" of this project and waits for its end. ` +
+    (said === "" ? "" : `Its file describes it as: ${JSON.stringify(said)}`)
+  ).trim();
+}

@@ -1,0 +1,121 @@
+/** A run as a tool answers with it: how it stands, what it made, and what to do next. Pure. */
+import type { Json, JsonObject } from "../flow/json.ts";
+import type { Shown } from "../run/records/runs.ts";
+import type { OpenQuestion } from "../tell/open-questions.ts";
+import type { McpAnswer } from "./ground.ts";
+
+/** A model must not give what only a person may give. */
+export function isForModel({ about }: Pick<OpenQuestion, "about">): boolean {
+  return about !== "permission" && about !== "grant";
+}
+
+/** `typed`: commands as the user types them. `hasAnswerTool`: the client cannot ask its person itself. */
+export type RunWords = { readonly typed: (text: string) => string; readonly hasAnswerTool: boolean };
+
+/** Not an error: it completed, goes on, or waits for somebody. */
+const FINE: ReadonlySet<Shown["outcome"]> = new Set(["completed", "running", "waiting"]);
+
+export function runAnswer(shown: Shown, words: RunWords): McpAnswer {
+  const { run, agent, outcome, code, reason } = shown;
+  const hint = hintFor(shown, words);
+  const why = outcome === "completed" || outcome === "running" ? "" : ` ${words.typed(reason)}`;
+  const headline =
+    `Run ${run} of ${agent}: ${outcome}${code === null || outcome === "running" ? "" : ` (${code})`}.${why}` +
+    (hint === null ? "" : `\n${hint}`);
+  return {
+    kind: "document",
+    document: runDocument(shown, hint),
+    isError: !FINE.has(outcome),
+    headline,
+  };
+}
+
+function runDocument(shown: Shown, hint: string | null): JsonObject {
+  const { run, agent, outcome, success, reason, code, exitCode, verdict, result, handoff } = shown;
+  const { finalStepId, iterations, underWay, questions, usage, costUsd, durationMs, worktree, warnings } =
+    shown;
+  const { inputTokens, outputTokens, turns } = usage;
+  const document = {
+    v: 1,
+    run,
+    agent,
+    outcome,
+    success,
+    reason,
+    code,
+    exitCode,
+    verdict,
+    hint,
+    result,
+    finalStepId,
+    iterations,
+    underWay,
+    questions: questions.map(questionDocument),
+    usage: { inputTokens, outputTokens, turns },
+    costUsd,
+    durationMs,
+    worktree,
+    warnings,
+    handoff,
+  };
+  return document;
+}
+
+export function questionDocument(open: OpenQuestion): { readonly [name: string]: Json } {
+  const { id, step, visit, about, question, choices, free, expiresAt } = open;
+  return { id, step, visit, about, question, choices, free, expiresAt };
+}
+
+/** What to do next, exactly; null: nothing. */
+function hintFor(
+  { run, outcome, code, resumable, questions }: Shown,
+  { typed, hasAnswerTool }: RunWords,
+): string | null {
+  switch (outcome) {
+    case "completed":
+      return null;
+    case "running":
+      return `The run goes on, whatever becomes of this call. Wait for its end with run_wait {"run":"${run}"}; stop it with run_stop.`;
+    case "waiting":
+      if (code === "PAUSED")
+        return `The run is paused. It goes on with: ${typed(`lockstep continue ${run}`)}`;
+      return waitingHint(run!, questions, { typed, hasAnswerTool });
+    default:
+      return resumable
+        ? `It can go on from where it stopped: run_resume {"run":"${run}"}, or ${typed(`lockstep resume ${run}`)}`
+        : `The tool why {"run":"${run}"} shows what led to this.`;
+  }
+}
+
+function waitingHint(
+  run: string,
+  questions: readonly OpenQuestion[],
+  { typed, hasAnswerTool }: RunWords,
+): string {
+  const [first] = questions;
+  if (first === undefined) return `See what it waits for: ${typed(`lockstep answer ${run}`)}`;
+  if (!isForModel(first))
+    return `Only a person may give a permission. In a terminal: ${typed(`lockstep answer ${run}`)}`;
+  return hasAnswerTool
+    ? `Ask the user, then pass on what they said: answer {"run":"${run}","question":"${first.id}","answer":"…"}`
+    : `The user is asked again by run_wait {"run":"${run}"}, or answers in a terminal: ${typed(`lockstep answer ${run}`)}`;
+}
+
+/** What every answer about a run has; programs rely on these members. */
+export const RUN_SCHEMA: JsonObject = {
+  type: "object",
+  properties: {
+    v: { const: 1 },
+    run: { type: "string", description: "The id of the run." },
+    agent: { type: "string" },
+    outcome: { enum: ["completed", "failed", "waiting", "interrupted", "running", "damaged"] },
+    success: { type: "boolean" },
+    reason: { type: "string" },
+    code: { type: ["string", "null"] },
+    verdict: { type: ["string", "null"] },
+    hint: { type: ["string", "null"], description: "What to do next." },
+    result: { description: "What the run made." },
+    costUsd: { type: ["number", "null"] },
+  },
+  required: ["v", "run", "agent", "outcome", "success", "reason", "hint"],
+};
