@@ -88,6 +88,13 @@ const ON_PERMISSION = {
   offers: ["deny", "halt", "allow"],
   help: "deny, halt or allow: how to settle a permission question when no one can answer",
 } as const satisfies Flag;
+const EXPIRE = {
+  name: "expire",
+  yields: true,
+  takes: "TIME",
+  is: "duration",
+  help: "how long a question may stay open, such as 30m, 24h or 7d",
+} as const satisfies Flag;
 /** How people take part. */
 const PEOPLE = [
   ON_PERMISSION,
@@ -96,13 +103,7 @@ const PEOPLE = [
     yields: true,
     help: "without a terminal, wait until someone answers with `lockstep answer`",
   },
-  {
-    name: "expire",
-    yields: true,
-    takes: "TIME",
-    is: "duration",
-    help: "how long a question may stay open, such as 30m, 24h or 7d",
-  },
+  EXPIRE,
 ] as const satisfies readonly Flag[];
 const SPENDING = [
   { name: "max-turns", takes: "N", is: "count", help: "stop after N model answers" },
@@ -176,7 +177,7 @@ const WORKTREE = [
   },
 ] as const satisfies readonly Flag[];
 /** One run for each of several issues. */
-const BATCH = [
+const ISSUES = [
   {
     name: "issues",
     yields: true,
@@ -197,6 +198,9 @@ const BATCH = [
     most: 999,
     help: "with --label: at most N issues (default: 10)",
   },
+] as const satisfies readonly Flag[];
+const BATCH = [
+  ...ISSUES,
   {
     name: "concurrency",
     yields: true,
@@ -206,6 +210,28 @@ const BATCH = [
     help: "how many runs of a batch run at once (default: 2 with worktrees, else 1)",
   },
 ] as const satisfies readonly Flag[];
+const INPUT = {
+  name: "input",
+  yields: true,
+  takes: "TEXT",
+  repeats: true,
+  help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
+} as const satisfies Flag;
+/** What a run can be started with, here or in a fleet. */
+const STARTING = [
+  SCRIPT,
+  MODEL,
+  BACKEND,
+  INPUT,
+  TRUST,
+  ON_PERMISSION,
+  EXPIRE,
+  ...SPENDING,
+  STRICT,
+  ...WORKTREE,
+  ...ISSUES,
+] as const satisfies readonly Flag[];
+export type StartFlags = Values<typeof STARTING>;
 /** What a run can be given when it goes on. */
 const GOING_ON = [
   SCRIPT,
@@ -321,13 +347,7 @@ const DECLARED = {
       SCRIPT,
       MODEL,
       BACKEND,
-      {
-        name: "input",
-        yields: true,
-        takes: "TEXT",
-        repeats: true,
-        help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
-      },
+      INPUT,
       EVENTS,
       TRUST,
       TRUST_JOURNAL,
@@ -927,6 +947,59 @@ const DECLARED = {
     ],
     examples: ["lockstep fleet init --state postgres://localhost/runs"],
   },
+  "fleet submit": {
+    summary: "record a run and hand it to the workers of a fleet",
+    words: [AGENT],
+    flags: [
+      ...STARTING,
+      {
+        name: "queue",
+        yields: true,
+        takes: "NAME",
+        help: "the queue that workers take it from (default: runs)",
+      },
+      {
+        name: "group",
+        yields: true,
+        takes: "NAME",
+        help: "runs of a group share its slots (default: the repository)",
+      },
+      {
+        name: "priority",
+        yields: true,
+        takes: "N",
+        help: "from -1000 to 1000; higher ones first (default: 0)",
+      },
+      {
+        name: "not-before",
+        yields: true,
+        takes: "TIME",
+        help: "begin no earlier than this: a time such as 2030-01-31T02:00, or from now on: 90m, 8h",
+      },
+      {
+        name: "key",
+        yields: true,
+        takes: "TEXT",
+        help: "the same key is the same run: repeating the command submits nothing twice",
+      },
+      { name: "bundle", help: "send the files as they are here, committed or not (16 MB at most)" },
+      { name: "files", is: "yes-no", help: "--no-files: the run works in an empty folder" },
+      { name: "follow", short: "f", help: "wait until it ends; the exit code is that of the run" },
+    ],
+    details: [
+      "Takes what `run` takes, and the agent's parameters. The agent is loaded, checked and trusted here, and pinned as it",
+      "is now. A run that cannot start is refused before anything is recorded.",
+      "Its files are those of the current commit, which the remote must have; --bundle sends files that are not there.",
+      "Models, keys and sandbox are those of the worker. Nothing of the environment here is sent.",
+      `See ${manual("fleet")}.`,
+    ],
+    examples: [
+      "lockstep fleet submit iterator --issue 12",
+      "lockstep fleet submit iterator --issues 12,15,20-24 --group nightly --priority -5 --key nightly-42",
+      "lockstep fleet submit notes --topic tides --no-files --follow",
+    ],
+    takesParameters: true,
+  },
   "fleet worker": {
     summary: "drive the runs of a fleet until it is stopped",
     words: [],
@@ -1351,6 +1424,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
+  "fleet submit": async () => (await import("./fleet/submit.ts")).fleetSubmit,
   "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
   "fleet worker": async () => (await import("./fleet/worker.ts")).fleetWorker,
   "fleet ps": async () => (await import("./fleet/ps.ts")).fleetPs,

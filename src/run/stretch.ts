@@ -79,8 +79,9 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
     const root = place?.root ?? findProject(started?.cwd ?? "").root;
     const project = { root, agentsDir: join(root, ".agent"), stateDir };
     const isTravelling = place !== null && driving.trust === undefined;
-    const trusting = isTravelling ? { ...driving, trust: { submitted: started?.trusted ?? "" } } : driving;
-    return await resumeFrom({ journal, project, row, place }, trusting, stack, known);
+    const trust = isTravelling && { trust: { submitted: started?.trusted ?? "" } };
+    const asked = { ...started?.people, ...driving, ...trust };
+    return await resumeFrom({ journal, project, row, place }, asked, stack, known);
   });
   return endOf(result, last);
 }
