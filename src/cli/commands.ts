@@ -1000,6 +1000,29 @@ const DECLARED = {
     ],
     takesParameters: true,
   },
+  "fleet limit": {
+    summary: "limit what all workers of a fleet may ask and spend",
+    words: [
+      { name: "NAME", is: "new", optional: true },
+      { name: "AMOUNT/PERIOD", is: "new", optional: true },
+    ],
+    flags: [
+      { name: "group", takes: "NAME", help: "the budget of the runs of one group" },
+      { name: "burst", takes: "N", is: "count", help: "how many requests or tokens may come at once" },
+    ],
+    details: [
+      "NAME is PROVIDER/MODEL.requests, PROVIDER/MODEL.tokens or costUsd; PERIOD is s, min, hour or day.",
+      "Calls beyond a rate wait; a budget that is spent ends runs with exit code 4 until its period begins anew.",
+      "AMOUNT/PERIOD none removes the limit. Without NAME, all limits are shown with what is left of them.",
+    ],
+    examples: [
+      "lockstep fleet limit",
+      "lockstep fleet limit openai/gpt-6.1-sol.tokens 400000/min",
+      "lockstep fleet limit costUsd 200/day",
+      "lockstep fleet limit costUsd 20/day --group nightly",
+      "lockstep fleet limit costUsd none",
+    ],
+  },
   "fleet worker": {
     summary: "drive the runs of a fleet until it is stopped",
     words: [],
@@ -1426,6 +1449,7 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
   "fleet submit": async () => (await import("./fleet/submit.ts")).fleetSubmit,
   "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
+  "fleet limit": async () => (await import("./fleet/limit.ts")).fleetLimit,
   "fleet worker": async () => (await import("./fleet/worker.ts")).fleetWorker,
   "fleet ps": async () => (await import("./fleet/ps.ts")).fleetPs,
   "fleet status": async () => (await import("./fleet/status.ts")).fleetStatus,

@@ -88,7 +88,10 @@ test("what export writes, test reads: a run of 700 KB, with texts that look like
   const odd = "${case.x} re:( absent ... file:none <= x";
   const { replies } = JSON.parse(script) as { readonly replies: readonly object[] };
   const text = `${odd} ${"many words ".repeat(32_000)}`;
-  world.write("s.json", JSON.stringify({ replies: replies.map((reply) => ({ ...reply, text })) }));
+  world.write(
+    "s.json",
+    JSON.stringify({ replies: replies.map((reply) => Object.assign({}, reply, { text })) }),
+  );
   assert.equal((await world.lockstep(["run", "a", "--script", "s.json"])).code, 0);
   world.write(".agent/a/tests/README.md", "Tests.\n");
   const file = ".agent/a/tests/recorded.yaml";
