@@ -66,9 +66,8 @@ export async function hostWorker(options: HostOptions): Promise<void> {
     ...here,
   });
   const postgres = openPostgres({ address, pg, patienceMs: HELLO_MS, queryTimeoutMs });
-  // As patient as the journal: a call that was not made yet can wait for a server that is away.
-  const metering = openPostgres({ address, pg, patienceMs: PATIENCE_MS, queryTimeoutMs: 10_000 });
-  const meter = createMeter(metering);
+  // Limits wait for a server that is away, as the journal does.
+  const limits = openPostgres({ address, pg, patienceMs: PATIENCE_MS, queryTimeoutMs: 10_000 });
   try {
     const dispatch = await openBossDispatch({ postgres, boss, leaseMs });
     const sandbox = await sandboxHere(folder, env);
@@ -96,7 +95,14 @@ export async function hostWorker(options: HostOptions): Promise<void> {
         shares: sharesOf(fleet.groups),
         leaseMs,
         stretchMs: (fleet.stretchHours ?? 6) * 3_600_000,
-        drive: createJobDriver({ journal, work: folder, fleet, meter, env, how: options.how }),
+        drive: createJobDriver({
+          journal,
+          meter: createMeter(limits),
+          work: folder,
+          fleet,
+          env,
+          how: options.how,
+        }),
         draining: options.draining,
         drainMs: options.drainMs,
         now: Date.now,
@@ -109,7 +115,7 @@ export async function hostWorker(options: HostOptions): Promise<void> {
   } finally {
     await journal.close();
     await postgres.close();
-    await metering.close();
+    await limits.close();
   }
 }
 

@@ -7,10 +7,10 @@ import { createBuckets, type Buckets } from "./buckets.ts";
 import { BUDGET, bucketName } from "./limits.ts";
 
 export type Meter = {
-  /** The model of a run. A call that has to wait for longer than a stretch should hold a slot is not made. */
-  readonly metered: (run: string) => (backend: Backend) => Backend;
-  /** Why this run may not be driven now; null: nothing is spent. */
-  readonly spent: (run: string) => Promise<string | null>;
+  /** For the runs of one group. A call that has to wait for longer than a stretch should hold a slot is not made. */
+  readonly metered: (group: string) => (backend: Backend) => Backend;
+  /** Why no run of this group may be driven now; null: nothing is spent. */
+  readonly spent: (group: string) => Promise<string | null>;
 };
 
 /** So long a call waits in its slot. */
@@ -20,42 +20,20 @@ const SPREAD_MS = 15_000;
 
 export function createMeter(postgres: Postgres, patienceMs = METER_PATIENCE_MS): Meter {
   const buckets = createBuckets(postgres);
-  const text = `SELECT grp FROM ${postgres.schema}.run WHERE id = $1`;
-  const budgetsOf = (run: string): BudgetNames => {
-    let group: Promise<string | null> | null = null;
-    const found = async () => {
-      const [row] = await postgres.send({ name: "group-of", text }, [run]);
-      return (row?.grp as string | null | undefined) ?? null;
-    };
-    return async () => {
-      const names = await buckets.names();
-      const isGrouped = [...names].some((name) => name.startsWith(`${BUDGET}@`));
-      const ofGroup = isGrouped ? await (group ??= found()) : null;
-      const wanted = [null, ...(ofGroup === null ? [] : [ofGroup])];
-      return wanted.map((one) => bucketName({ name: BUDGET, group: one })).filter((name) => names.has(name));
-    };
-  };
   return {
-    metered: (run) => (backend) => meteredBackend(backend, budgetsOf(run), buckets, patienceMs),
-    async spent(run) {
-      for (const name of await budgetsOf(run)())
+    metered: (group) => (backend) => meteredBackend(backend, group, buckets, patienceMs),
+    async spent(group) {
+      for (const name of await budgetsOf(group, buckets))
         if ((await buckets.take(name, 0, 0)) > 0) return spentText(name);
       return null;
     },
   };
 }
 
-/** The budgets that a run counts towards. */
-type BudgetNames = () => Promise<readonly string[]>;
 type SetAside = { readonly name: string; readonly amount: number; readonly of: Figured | null };
 type Figured = "tokens" | "costUsd";
 
-function meteredBackend(
-  backend: Backend,
-  budgets: BudgetNames,
-  buckets: Buckets,
-  patienceMs: number,
-): Backend {
+function meteredBackend(backend: Backend, group: string, buckets: Buckets, patienceMs: number): Backend {
   /** The largest call so far, by model and step: the next one may be as large. */
   const largest = new Map<string, { readonly [figure in Figured]: number }>();
 
@@ -64,7 +42,7 @@ function meteredBackend(
     const names = await buckets.names();
     const before = largest.get(keyOf(request, ref));
     const wanted: SetAside[] = [
-      ...(await budgets()).map((name): SetAside => ({
+      ...(await budgetsOf(group, buckets)).map((name): SetAside => ({
         name,
         amount: before?.costUsd ?? 0,
         of: "costUsd",
@@ -145,6 +123,13 @@ function refOf({ spec: { id, options } }: Backend, model: string): string {
 
 function keyOf({ asker: { step } }: TurnRequest, ref: string): string {
   return JSON.stringify([ref, step]);
+}
+
+async function budgetsOf(group: string, buckets: Buckets): Promise<readonly string[]> {
+  const names = await buckets.names();
+  return [bucketName({ name: BUDGET, group: null }), bucketName({ name: BUDGET, group })].filter((name) =>
+    names.has(name),
+  );
 }
 
 /** Before anything is known of a step: about four letters a token. */

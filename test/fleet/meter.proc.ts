@@ -189,10 +189,8 @@ describe("what a fleet may ask and spend", { skip }, () => {
       const age = (days: number) => sql(`UPDATE ${schema}.bucket SET at = at + interval '${days} day'`);
       await age(1);
       const { backend, asked } = model(() => said(1, 0.4));
-      await sql(`INSERT INTO ${schema}.run (id, agent, digest, created_at, epoch, grp)
-        VALUES ('nightly', 'a', 'd', 0, 0, 'nightly'), ('daily', 'a', 'd', 0, 0, 'other')`);
       const meter = createMeter(postgres);
-      const [nightly, daily] = ["nightly", "daily"].map((run) => meter.metered(run)(backend).turn!);
+      const [nightly, daily] = ["nightly", "daily"].map((group) => meter.metered(group)(backend).turn!);
       assert.equal(codeOf(await nightly!(request())), "said");
       assert.equal(codeOf(await nightly!(request())), "FLEET_BUDGET");
       assert.equal(codeOf(await daily!(request())), "said");
