@@ -1,6 +1,6 @@
 /** Removal of old runs of a fleet, in batches, with their letters and files. */
 import { clearOld, countOld, type Cleared } from "../journal/postgres/clearing.ts";
-import { onFleetServer } from "./open.ts";
+import { withFleet } from "./open.ts";
 
 export type Pruning = {
   /** Whether so many runs are removed. */
@@ -16,7 +16,7 @@ export async function pruneFleet(
   before: number,
   { confirm, onGone }: Pruning,
 ): Promise<{ readonly runs: number; readonly cleared: Cleared | null }> {
-  return await onFleetServer(address, env, async (postgres) => {
+  return await withFleet(address, env, async (postgres) => {
     const runs = await countOld(postgres, before);
     if (!(await confirm(runs))) return { runs, cleared: null };
     return { runs, cleared: await clearOld(postgres, before, (gone) => onGone(gone, runs)) };
