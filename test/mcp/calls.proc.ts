@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { createWorld, script, writeAgent, type World } from "../cli/world.ts";
+import { createWorld, replies, script, writeAgent, type World } from "../cli/world.ts";
 import { until } from "../until.ts";
 import {
   ALL,
@@ -204,6 +204,10 @@ describe("long runs", { concurrency: 2, skip }, () => {
       /^The run goes on, whatever becomes of this call\. Wait for its end with run_wait/,
     );
     const wait = { name: "run_wait", arguments: { run: begun.run, wait: 120 } };
+    // Who only looks on stops nothing by looking away.
+    const cancel = new AbortController();
+    const given = client.callTool(wait, { signal: cancel.signal, onprogress: () => cancel.abort("enough") });
+    await assert.rejects(given);
     const both = await Promise.all([client.callTool(wait), client.callTool(wait)]);
     assert.deepEqual(
       both.map(({ structuredContent }) => structuredContent.outcome),
@@ -229,22 +233,22 @@ describe("long runs", { concurrency: 2, skip }, () => {
       assert.equal(resumed.structuredContent.outcome, "completed", resumed.content[0]!.text);
     });
 
-  for (const [way, era] of [
-    ["stdio", "2025"],
-    ["stdio", "2026"],
-    ["http", "2025"],
+  for (const [way, era, end] of [
+    ["stdio", "2025", "the client goes away"],
+    ["stdio", "2026", "the client goes away"],
+    ["stdio", "2025", "the server is killed"],
+    ["http", "2025", "the client goes away"],
   ] as const)
-    test(`over ${way} in ${era} a run goes on when the client is gone, and another one finds it`, async () => {
+    test(`over ${way} in ${era} a run goes on when ${end}, and another client finds it`, async () => {
       using world = createWorld();
-      writeNotes(world, {}, slow(1500));
+      writeNotes(world, {}, slow(2000));
       const client = await connect(world, way, { era });
       const { promise, resolve } = Promise.withResolvers<void>();
       const call = client
         .callTool({ name: "notes", arguments: { topic: "tides" } }, { onprogress: () => resolve() })
         .catch(() => null);
       await promise;
-      // Killed or closed: either way nobody says that the call is cancelled.
-      if (client.pid > 0) process.kill(client.pid, "SIGKILL");
+      if (end === "the server is killed") process.kill(client.pid, "SIGKILL");
       else await client.close();
       await call;
       const run = await newestRun(world);
@@ -478,34 +482,16 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
     using world = createWorld();
     writeNotes(world);
     const note = `\u001b]0;x\u0007 \u202etxt \u{e0041}\u200b key-of-the-user-123456 ${'"'.repeat(200_000)}`;
-    world.write(
-      "all.json",
-      JSON.stringify({
-        replies: [
-          {
-            step: "initial.note",
-            output: {
-              stepId: "initial.note",
-              plan: { angle: "a", points: ["p"] },
-              next_action: { action: "next" },
-            },
-          },
-          {
-            step: "continuation.note",
-            output: { stepId: "continuation.note", draft: { text: "t" }, next_action: { action: "handoff" } },
-          },
-          {
-            step: "closure.note",
-            output: { stepId: "closure.note", note, next_action: { action: "closing", reason: "done" } },
-          },
-        ],
-      }),
-    );
+    const closing = { stepId: "closure.note", note, next_action: { action: "closing", reason: "done" } };
+    const last = { step: "closure.note", output: closing };
+    world.write("all.json", script(replies.initial(), replies.continuation(), last));
+    // Recorded by somebody who did not have the secret in their environment.
+    const env = { LOCKSTEP_TRUST: "all" };
+    await world.lockstep(["run", "notes", "--topic", "tides", "--script", "all.json"], { env });
     await using client = await overStdio(world, { env: { MY_API_KEY: "key-of-the-user-123456" } });
-    const { structuredContent: made, content } = await client.callTool({
-      name: "notes",
-      arguments: { topic: "tides" },
-    });
+    const looked = { name: "run_wait", arguments: { run: "@last" } };
+    const { structuredContent: made, content } = await client.callTool(looked);
+    const { contents } = await client.readResource({ uri: "lockstep://runs/@last" });
     const text = JSON.stringify(made);
     assert.ok(text.length < 61_000, String(text.length));
     assert.ok(content[0]!.text.length < 121_000);
@@ -515,7 +501,7 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
       made.result.begins.includes(String.raw`\\x1b]0;x\\x07 \\u202etxt \\u{e0041}\\u{200b}`),
       made.result.begins.slice(0, 200),
     );
-    for (const all of [text, content[0]!.text]) {
+    for (const all of [text, content[0]!.text, contents[0].text]) {
       assert.ok(!all.includes("key-of-the-user-123456"));
       for (const char of ["\u001b", "\u202e", "\u200b", "\u{e0041}"]) assert.ok(!all.includes(char));
     }
