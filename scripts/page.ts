@@ -7,7 +7,7 @@ const root = decodeURIComponent(new URL("..", import.meta.url).pathname);
 const page = join(root, "src/studio/page");
 
 /** The files of the page, by the names that the server gives them. */
-export const PAGE_FILES = ["index.html", "page.css", "page.js", "icon.svg"] as const;
+export const PAGE_FILES = ["index.html", "page.css", "page.js", "more.js", "icon.svg"] as const;
 
 /** What comes later may overrule what comes before. */
 export const STYLES = [
@@ -37,7 +37,13 @@ export async function bundlePage(dir: string): Promise<void> {
       jsx: { runtime: "classic", pragma: "h", pragmaFrag: "Fragment" },
       inject: { h: ["preact", "h"], Fragment: ["preact", "Fragment"] },
     },
-    output: { dir, format: "esm", minify: true, comments: { legal: true, annotation: false, jsdoc: false } },
+    output: {
+      dir,
+      format: "esm",
+      chunkFileNames: "[name].js",
+      minify: true,
+      comments: { legal: true, annotation: false, jsdoc: false },
+    },
     logLevel: "warn",
   });
   withLicence(join(dir, "page.js"));

@@ -1,10 +1,12 @@
 /** Writes docs/pictures/: flows of the examples and of the pages, as `lockstep graph` draws them. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { renderSvg } from "../src/cli/graph/graph-svg.ts";
 import { outlineOf } from "../src/tell/outline.ts";
 import { load } from "../src/run/load.ts";
+import { TEMPLATES, type AgentTemplate } from "../src/cli/commands.ts";
+import { initFiles } from "../src/cli/commands/init-files.ts";
 import { stepsOf, write } from "./pages.ts";
 
 const root = new URL("../", import.meta.url).pathname;
@@ -14,6 +16,7 @@ const PICTURES: {
   readonly [name: string]: { readonly agent: string } & (
     | { readonly example: string }
     | { readonly page: string; readonly heading: string }
+    | { readonly template: AgentTemplate }
   );
 } = {
   fixer: { example: "01-fix-a-test", agent: "fixer" },
@@ -24,6 +27,12 @@ const PICTURES: {
     heading: "7. Verification and escalation",
     agent: "tour",
   },
+  ...Object.fromEntries(
+    TEMPLATES.filter((name) => name !== "steps" && name !== "stages").map((template) => [
+      `template-${template}`,
+      { template, agent: template },
+    ]),
+  ),
 };
 
 export async function pictures(): Promise<{ readonly [file: string]: string }> {
@@ -31,7 +40,9 @@ export async function pictures(): Promise<{ readonly [file: string]: string }> {
     const svg =
       "example" in from
         ? await drawingOf(from.agent, join(root, "examples", from.example))
-        : await drawingOnPage(from.agent, from.page, from.heading);
+        : "template" in from
+          ? await drawingOfTemplate(from.template)
+          : await drawingOnPage(from.agent, from.page, from.heading);
     return [`docs/pictures/${name}.svg`, svg] as const;
   });
   return Object.fromEntries(await Promise.all(drawn));
@@ -42,6 +53,20 @@ async function drawingOf(agent: string, cwd: string): Promise<string> {
   if (flow === null)
     throw new Error(`${agent} in ${cwd}: ${problems.map(({ message }) => message).join(" ")}`);
   return `${renderSvg(outlineOf(flow, problems))}\n`;
+}
+
+async function drawingOfTemplate(template: AgentTemplate): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "lockstep-picture-"));
+  try {
+    for (const [path, text] of Object.entries(initFiles(template, null, template, { NEEDED: "" }))) {
+      const file = join(folder, ".agent", template, path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, text);
+    }
+    return await drawingOf(template, folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 async function drawingOnPage(agent: string, page: string, heading: string): Promise<string> {

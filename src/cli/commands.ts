@@ -12,6 +12,8 @@ type Declaration = {
   readonly examples: readonly string[];
   /** What `--json` prints when the command fails, where that is not a plain document. */
   readonly document?: "result" | "findings";
+  /** The kind of the document of `--json`, of a command that reports what was done until a signal came. */
+  readonly kind?: string;
   /** It looks at no project: the flags that say where one is change nothing. */
   readonly anywhere?: true;
   /** Agents add flags of their own, so the command reads its line by itself. */
@@ -88,6 +90,13 @@ const ON_PERMISSION = {
   offers: ["deny", "halt", "allow"],
   help: "deny, halt or allow: how to settle a permission question when no one can answer",
 } as const satisfies Flag;
+const EXPIRE = {
+  name: "expire",
+  yields: true,
+  takes: "TIME",
+  is: "duration",
+  help: "how long a question may stay open, such as 30m, 24h or 7d",
+} as const satisfies Flag;
 /** How people take part. */
 const PEOPLE = [
   ON_PERMISSION,
@@ -96,13 +105,7 @@ const PEOPLE = [
     yields: true,
     help: "without a terminal, wait until someone answers with `lockstep answer`",
   },
-  {
-    name: "expire",
-    yields: true,
-    takes: "TIME",
-    is: "duration",
-    help: "how long a question may stay open, such as 30m, 24h or 7d",
-  },
+  EXPIRE,
 ] as const satisfies readonly Flag[];
 const SPENDING = [
   { name: "max-turns", takes: "N", is: "count", help: "stop after N model answers" },
@@ -176,7 +179,7 @@ const WORKTREE = [
   },
 ] as const satisfies readonly Flag[];
 /** One run for each of several issues. */
-const BATCH = [
+const ISSUES = [
   {
     name: "issues",
     yields: true,
@@ -197,6 +200,9 @@ const BATCH = [
     most: 999,
     help: "with --label: at most N issues (default: 10)",
   },
+] as const satisfies readonly Flag[];
+const BATCH = [
+  ...ISSUES,
   {
     name: "concurrency",
     yields: true,
@@ -206,6 +212,28 @@ const BATCH = [
     help: "how many runs of a batch run at once (default: 2 with worktrees, else 1)",
   },
 ] as const satisfies readonly Flag[];
+const INPUT = {
+  name: "input",
+  yields: true,
+  takes: "TEXT",
+  repeats: true,
+  help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
+} as const satisfies Flag;
+/** What a run can be started with, here or in a fleet. */
+const STARTING = [
+  SCRIPT,
+  MODEL,
+  BACKEND,
+  INPUT,
+  TRUST,
+  ON_PERMISSION,
+  EXPIRE,
+  ...SPENDING,
+  STRICT,
+  ...WORKTREE,
+  ...ISSUES,
+] as const satisfies readonly Flag[];
+export type StartFlags = Values<typeof STARTING>;
 /** What a run can be given when it goes on. */
 const GOING_ON = [
   SCRIPT,
@@ -224,6 +252,11 @@ const GOING_ON = [
 export type GlobalFlags = Values<typeof GLOBAL>;
 export type DriveFlags = Values<typeof GOING_ON>;
 
+const HERE = {
+  name: "here",
+  help: "continue a run of a fleet in this process instead of on a worker",
+} as const satisfies Flag;
+const OF_FLEET = "A run that was submitted to a fleet is continued by one of its workers.";
 const ADOPT = {
   name: "adopt",
   help: "continue with the current files of the agent, if the run is compatible with them",
@@ -268,6 +301,19 @@ export const FUZZ_PERSONAS = [
   "flaky",
   "injected",
 ] as const;
+/** What `init` can create: the folders of templates/ that hold an agent. */
+export const TEMPLATES = [
+  "steps",
+  "stages",
+  "fix-issue",
+  "review-loop",
+  "implement-plan",
+  "triage",
+  "upgrade-dependencies",
+  "write-docs",
+] as const;
+export type AgentTemplate = (typeof TEMPLATES)[number];
+
 /** The files of schemas/, each without its ending. */
 export const SCHEMA_KINDS = [
   "agent",
@@ -303,13 +349,7 @@ const DECLARED = {
       SCRIPT,
       MODEL,
       BACKEND,
-      {
-        name: "input",
-        yields: true,
-        takes: "TEXT",
-        repeats: true,
-        help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
-      },
+      INPUT,
       EVENTS,
       TRUST,
       TRUST_JOURNAL,
@@ -360,6 +400,7 @@ const DECLARED = {
       },
       { name: "invalidate", takes: "STEP", offers: "step", help: "the same, from the first visit of STEP" },
       { name: "take-over", help: "take over from a process that hangs; it can no longer record anything" },
+      HERE,
     ],
     details: [
       RUN_IDS,
@@ -367,6 +408,7 @@ const DECLARED = {
       "The run keeps its model unless you pass --model.",
       "If the agent's files have changed, the differences are listed, and the run continues with its recorded flow.",
       "A batch name (batch-…) resumes the whole batch: finished runs are kept, the others continue or start.",
+      OF_FLEET,
     ],
     examples: [
       "lockstep resume @last",
@@ -441,8 +483,8 @@ const DECLARED = {
   continue: {
     summary: "continue a run, even if it was paused",
     words: [RUN],
-    flags: [...GOING_ON],
-    details: [RUN_IDS],
+    flags: [...GOING_ON, HERE],
+    details: [RUN_IDS, OF_FLEET],
     examples: ["lockstep continue @last"],
     document: "result",
   },
@@ -485,6 +527,7 @@ const DECLARED = {
     document: "findings",
   },
   test: {
+    kind: "lockstep-tests",
     summary: "run the tests of agents: .agent/NAME/tests/*.yaml",
     words: [{ name: "NAME|FILE", optional: true, repeats: true, is: "agent" }],
     flags: [
@@ -563,6 +606,7 @@ const DECLARED = {
     ],
   },
   coverage: {
+    kind: "lockstep-coverage",
     summary: "compare what tests and recorded runs have shown of an agent's flow",
     words: [AGENT],
     flags: [
@@ -582,6 +626,7 @@ const DECLARED = {
     ],
   },
   eval: {
+    kind: "lockstep-eval",
     summary: "measure how often models get the tasks of an agent done: .agent/NAME/evals/*.yaml",
     words: [AGENT],
     flags: [
@@ -636,6 +681,7 @@ const DECLARED = {
     ],
   },
   mutate: {
+    kind: "lockstep-mutation",
     summary: "change a flow in small ways and report which changes its tests notice",
     words: [AGENT],
     flags: [
@@ -658,6 +704,7 @@ const DECLARED = {
     examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
   },
   fuzz: {
+    kind: "lockstep-fuzz",
     summary: "run an agent against a hostile model, and report what breaks",
     words: [AGENT],
     flags: [
@@ -699,6 +746,7 @@ const DECLARED = {
     ],
   },
   honesty: {
+    kind: "lockstep-honesty",
     summary: "how often a claim to be done agreed with the checks, over recorded runs",
     words: [AGENT],
     flags: [
@@ -897,15 +945,165 @@ const DECLARED = {
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
   },
   "fleet init": {
-    summary: "prepare a PostgreSQL server that records runs",
+    summary: "prepare a PostgreSQL server for runs and their workers",
     words: [],
     flags: [],
     details: [
-      "Makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
+      "Makes the tables of runs and of the queue in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
       "It is harmless when repeated. No other command makes or changes tables.",
       `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
     ],
     examples: ["lockstep fleet init --state postgres://localhost/runs"],
+  },
+  "fleet limit": {
+    summary: "limit what all workers of a fleet may ask and spend",
+    words: [
+      { name: "NAME", is: "new", optional: true },
+      { name: "AMOUNT/PERIOD", is: "new", optional: true },
+    ],
+    flags: [
+      { name: "group", takes: "NAME", help: "the budget of the runs of one group" },
+      { name: "burst", takes: "N", is: "count", help: "how many requests or tokens may come at once" },
+    ],
+    details: [
+      "NAME is PROVIDER/MODEL.requests, PROVIDER/MODEL.tokens or costUsd; PERIOD is s, min, hour or day.",
+      "Calls beyond a rate wait; a budget that is spent ends runs with exit code 4 until its period begins anew.",
+      "AMOUNT/PERIOD none removes the limit. Without NAME, all limits are shown with what is left of them.",
+    ],
+    examples: [
+      "lockstep fleet limit",
+      "lockstep fleet limit openai/gpt-6.1-sol.tokens 400000/min",
+      "lockstep fleet limit costUsd 200/day",
+      "lockstep fleet limit costUsd 20/day --group nightly",
+      "lockstep fleet limit costUsd none",
+    ],
+  },
+  "fleet worker": {
+    summary: "drive the runs of a fleet until it is stopped",
+    words: [],
+    flags: [
+      {
+        name: "concurrency",
+        takes: "N",
+        is: "count",
+        most: 999,
+        help: "how many runs at once (default: fleet.concurrency of your config, else 10)",
+      },
+      { name: "queue", takes: "NAME", repeats: true, help: "take runs from this queue (default: runs)" },
+      {
+        name: "within",
+        takes: "TIME",
+        is: "duration",
+        help: "how long runs may take to yield when the worker is stopped (default: 30m)",
+      },
+      { name: "name", takes: "TEXT", help: "what `lockstep fleet ps` calls it (default: host and process)" },
+      { name: "work", takes: "DIR", is: "path", offers: "folder", help: "keep the files of runs in DIR" },
+      { name: "events", help: "print what it does as JSON lines on stdout" },
+      SCRIPT,
+      SANDBOX,
+      NETWORK,
+    ],
+    details: [
+      "The first Ctrl-C or SIGTERM drains it: runs yield at their next step, and other workers go on with them.",
+      "The second one ends it at once; others have its runs when its lease is over.",
+      `Its settings are "fleet" in your config.json. See ${manual("fleet")}.`,
+    ],
+    examples: ["lockstep fleet worker --concurrency 20", "lockstep fleet worker --queue runs --queue urgent"],
+  },
+  "fleet ps": {
+    summary: "list the workers of a fleet",
+    words: [],
+    flags: [
+      { name: "self", help: "only those of this machine; exit 1 if none of them shows a sign of life" },
+    ],
+    examples: ["lockstep fleet ps", "lockstep fleet ps --self --quiet"],
+  },
+  "fleet status": {
+    summary: "count the runs that wait for workers, by queue and group",
+    words: [],
+    flags: [{ name: "check", help: "exit 1 if a person should look into it" }],
+    details: [
+      "READY could be driven now, LATER wait for a moment, WAITING for a person. POISONED are left alone by workers.",
+    ],
+    examples: ["lockstep fleet status", "lockstep fleet status --check --json"],
+  },
+  "fleet drain": {
+    summary: "let workers give back their runs and end",
+    words: [{ name: "WORKER", optional: true, repeats: true, is: "new" }],
+    flags: [
+      { name: "all", help: "all workers" },
+      {
+        name: "within",
+        takes: "TIME",
+        is: "duration",
+        help: "stop what has not yielded by then (default: 30m)",
+      },
+    ],
+    details: ["A worker is named as `lockstep fleet ps` does."],
+    examples: ["lockstep fleet drain host-1234", "lockstep fleet drain --all --within 10m"],
+  },
+  "fleet retry": {
+    summary: "let workers try a poisoned run again",
+    words: [{ name: "RUN", repeats: true, is: "run" }],
+    flags: [],
+    details: [
+      RUN_IDS,
+      "A run is poisoned after three attempts in a row that got nowhere. `lockstep show RUN` says why.",
+    ],
+    examples: ["lockstep fleet retry 3f9"],
+  },
+  "fleet submit": {
+    summary: "record a run and hand it to the workers of a fleet",
+    words: [AGENT],
+    flags: [
+      ...STARTING,
+      {
+        name: "queue",
+        yields: true,
+        takes: "NAME",
+        help: "the queue that workers take it from (default: runs)",
+      },
+      {
+        name: "group",
+        yields: true,
+        takes: "NAME",
+        help: "runs of a group share its slots (default: the repository)",
+      },
+      {
+        name: "priority",
+        yields: true,
+        takes: "N",
+        help: "from -1000 to 1000; higher ones first (default: 0)",
+      },
+      {
+        name: "not-before",
+        yields: true,
+        takes: "TIME",
+        help: "begin no earlier than this: a time such as 2030-01-31T02:00, or from now on: 90m, 8h",
+      },
+      {
+        name: "key",
+        yields: true,
+        takes: "TEXT",
+        help: "the same key is the same run: repeating the command submits nothing twice",
+      },
+      { name: "bundle", help: "send the files as they are here, committed or not (16 MB at most)" },
+      { name: "files", is: "yes-no", help: "--no-files: the run works in an empty folder" },
+      { name: "follow", short: "f", help: "wait until it ends; the exit code is that of the run" },
+    ],
+    details: [
+      "Takes what `run` takes, and the agent's parameters. The agent is loaded, checked and trusted here, and pinned as it",
+      "is now. A run that cannot start is refused before anything is recorded.",
+      "Its files are those of the current commit, which the remote must have; --bundle sends files that are not there.",
+      "Models, keys and sandbox are those of the worker. Nothing of the environment here is sent.",
+      `See ${manual("fleet")}.`,
+    ],
+    examples: [
+      "lockstep fleet submit iterator --issue 12",
+      "lockstep fleet submit iterator --issues 12,15,20-24 --group nightly --priority -5 --key nightly-42",
+      "lockstep fleet submit notes --topic tides --no-files --follow",
+    ],
+    takesParameters: true,
   },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
@@ -1103,11 +1301,36 @@ const DECLARED = {
     examples: ["lockstep list", "lockstep list --json"],
   },
   init: {
-    summary: "create a small agent that passes check and runs without an API key",
+    summary:
+      "create an agent that passes check and runs without an API key: a small one, or a ready-made flow",
     words: [{ name: "NAME", is: "new" }],
-    flags: [{ name: "stages", help: "create a stage machine instead of a steps registry" }],
-    details: ["Creates .agent/NAME/. Existing files are never overwritten."],
-    examples: ["lockstep init notes", "lockstep init notes --stages"],
+    flags: [
+      {
+        name: "template",
+        takes: "T",
+        offers: TEMPLATES,
+        help: "what to create; --template help lists the ready-made flows (default: steps; on a terminal you are asked)",
+      },
+      {
+        name: "stages",
+        help: "create a stage machine instead of a steps registry; the same as --template stages",
+      },
+      {
+        name: "check",
+        takes: "COMMAND",
+        help: "the command whose exit code decides whether work is good, for templates that run one (default: found from the files of the project)",
+      },
+    ],
+    details: [
+      "Creates .agent/NAME/. Existing files are never overwritten.",
+      `The templates are described in ${manual("templates")}.`,
+    ],
+    examples: [
+      "lockstep init notes",
+      "lockstep init notes --stages",
+      "lockstep init fixer --template fix-issue",
+      "lockstep init fixer --template fix-issue --check 'make test'",
+    ],
   },
   schema: {
     summary: "print the JSON Schema of a kind of file, or list the kinds",
@@ -1232,7 +1455,14 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
+  "fleet submit": async () => (await import("./fleet/submit.ts")).fleetSubmit,
   "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
+  "fleet limit": async () => (await import("./fleet/limit.ts")).fleetLimit,
+  "fleet worker": async () => (await import("./fleet/worker.ts")).fleetWorker,
+  "fleet ps": async () => (await import("./fleet/ps.ts")).fleetPs,
+  "fleet status": async () => (await import("./fleet/status.ts")).fleetStatus,
+  "fleet drain": async () => (await import("./fleet/drain.ts")).fleetDrain,
+  "fleet retry": async () => (await import("./fleet/retry.ts")).fleetRetry,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,

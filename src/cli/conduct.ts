@@ -200,7 +200,7 @@ async function stopRun(signal: AbortSignal): Promise<void> {
 const STOP_MS = 5000;
 
 /** null: no answer was given. */
-async function askLine(
+export async function askLine(
   { screen, host }: CommandCall,
   question: string,
   signal: AbortSignal,

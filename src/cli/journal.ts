@@ -27,6 +27,11 @@ export async function withJournal<T>(
   }
 }
 
+/** Whether runs are recorded on a server, which machines of a fleet may share. */
+export function isOnServer(call: Pick<CommandCall, "cwd" | "stateDir" | "host">): boolean {
+  return findProject(call.cwd, call.stateDir, call.host.env).recordedAt !== undefined;
+}
+
 /** The same for a command about runs that are recorded: `ref` names one of them. */
 export async function withRecord<T>(
   call: CommandCall,

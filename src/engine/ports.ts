@@ -332,6 +332,8 @@ export type Journal = {
    * no run needs. `close` does it after a removal.
    */
   readonly tidy: () => Promise<void>;
+  /** Bytes that belong to its runs; absent: files stay on this computer. */
+  readonly blobs?: Blobs;
   /** Letters to its runs, where it keeps them itself; absent: they are files of the state folder. */
   readonly mail?: Mail;
   /** Commits what is waiting and releases everything; after that every other verb is refused. */
@@ -397,6 +399,8 @@ export type RunRow = {
   readonly damaged?: string;
   /** Whether a living process is driving it. */
   readonly owned: boolean;
+  /** Why workers leave it alone until a person says otherwise. */
+  readonly held?: string;
 };
 
 /** A broken environment, or a rule of the outside that was met; `code` is for programs. */

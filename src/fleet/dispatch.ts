@@ -29,7 +29,7 @@ export type GroupShares = { readonly default: number; readonly of: { readonly [g
 
 export type Dispatch = {
   readonly offer: (offers: readonly JobOffer[], within: TransactionSend) => Promise<void>;
-  /** At most `most` jobs of these queues. Called again until nothing comes: one call may give less than there is. */
+  /** At most `most` jobs of these queues, the first ones in any order. Called again until nothing comes: one call may give less than there is. */
   readonly take: (queues: readonly string[], most: number, shares: GroupShares) => Promise<readonly Job[]>;
   /** A sign of life for each of these jobs. Gives those that are still ours. */
   readonly keep: (jobs: readonly Job[]) => Promise<readonly Job[]>;

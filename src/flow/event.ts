@@ -41,16 +41,18 @@ export type Remote = { readonly name: string; readonly url: string };
  * the paths of its worktree: the process that drives it knows where they are.
  */
 export type Source =
-  /** A commit of a repository that others can reach. */
-  | { readonly kind: "git"; readonly commit: string; readonly remote: Remote }
+  /** A commit of a repository that others can reach. `branch`: the one that it was on. */
+  | { readonly kind: "git"; readonly commit: string; readonly remote: Remote; readonly branch?: string }
   /**
-   * A stored git bundle with what the submitter had, committed or not. `remote`: where its results can be pushed to;
-   * `needs`: a commit that the bundle builds on and that is fetched from there first.
+   * A stored git bundle with what the submitter had. `files`: a commit upon the other with what was not committed.
+   * `remote`: where results can be pushed to; `needs`: a commit that the bundle builds on and that is fetched from there.
    */
   | {
       readonly kind: "bundle";
       readonly blob: string;
       readonly commit: string;
+      readonly files?: string;
+      readonly branch?: string;
       readonly remote?: Remote;
       readonly needs?: string;
     }
@@ -125,6 +127,8 @@ export type Event =
       readonly sandbox?: Confinement;
       /** It was recorded by a process that does not drive it. */
       readonly queued?: true;
+      /** How people take part, where that was said when it was queued. */
+      readonly people?: { readonly onPermission?: "deny" | "halt" | "allow"; readonly expireMs?: number };
     }
   | {
       readonly type: "run.resumed";
@@ -274,6 +278,8 @@ export type Worktree = {
   readonly pushTo?: string;
   /** As in `run.started`; recorded here by earlier versions. */
   readonly dryRun?: true;
+  /** Nobody works in `home`: the base branch is the one of the remote, and is merged there. */
+  readonly onRemote?: true;
 };
 
 /** What a person is asked. It is open until it is told, expires, or the run is over. */
@@ -316,7 +322,8 @@ export type ForkOrigin = { readonly run: string; readonly seq: number; readonly 
 /** What was seen of something outside. */
 export type Sight = { readonly met: boolean; readonly what: string };
 
-export type HookName = "setup" | "checkGate" | "assert" | "exit" | "next";
+export const HOOK_NAMES = ["setup", "checkGate", "assert", "exit", "next"] as const;
+export type HookName = (typeof HOOK_NAMES)[number];
 
 export type HookResult =
   /** The project has no code for this. */

@@ -14,12 +14,13 @@ import {
   besideTest,
   isTestParameter,
   reportTest,
+  requireTestFolder,
   strictReader,
   testDocument,
   unknownTestParameter,
   valuesIn,
 } from "./test-reading.ts";
-import { testExpected } from "./tests.ts";
+import { testExpected } from "./test-expect.ts";
 import type { Document } from "./text/document.ts";
 import { EVAL_FILE, type EvalFileSource } from "./text/evals-shape.ts";
 import { joinPath } from "./text/paths.ts";
@@ -39,7 +40,7 @@ export type EvalAgent = { readonly flow: Flow; readonly checks: { readonly [name
 export function readEvals({ flow, checks }: EvalAgent, files: FileTree): EvalsRead {
   const findings: Finding[] = [];
   const folder = joinPath(".agent", `${flow.agent}/evals`);
-  const names = (files.list(folder) ?? []).filter((name) => /^[^.].*\.(?:ya?ml|json)$/.test(name));
+  const names = (files.list(folder) ?? []).filter((name) => /^[^.].*\.(?:ya?ml|json)$/i.test(name));
   const taken = new Set<string>();
   const read = names.map((name) => readFileOf({ flow, checks, files, findings, taken }, `${folder}/${name}`));
   return {
@@ -69,15 +70,27 @@ function readFileOf(about: Omit<Reading, "document">, file: string): Pick<EvalsR
   const { files, findings } = about;
   const document = testDocument(files, file, findings);
   if (document === null) return { tasks: [], min: {} };
+  const reading: Reading = { ...about, document };
+  if (document.value === null)
+    reportTest(
+      reading,
+      "EVAL-FILE",
+      "",
+      `${file} is empty.`,
+      "Write tasks in it, a list, or remove the file.",
+    );
   const source = readShape(EVAL_FILE, document.value, "", { document, code: "EVAL-FILE", findings });
   if (source === undefined) return { tasks: [], min: {} };
-  const reading: Reading = { ...about, document };
   requireRates(reading, source);
   requireParameters(reading, source.params, "");
   const written = isObject(document.value) ? document.value : {};
   checkParts(written, "", strictReader(reading));
   // An item that is null is passed over by the shape.
-  const items = valuesIn(written.tasks).flatMap((item, at) => (item === null ? [] : [{ item, at }]));
+  const items = valuesIn(written.tasks).flatMap((item, at) => {
+    if (item !== null) return [{ item, at }];
+    reportTest(reading, "EVAL-FILE", `/tasks/${at}`, "The task is empty.", "Write its name, or remove it.");
+    return [];
+  });
   const tasks = (source.tasks ?? []).flatMap((task, place) => {
     const { item, at } = items[place] ?? { item: null, at: place };
     if (isObject(item)) checkParts(item, `/tasks/${at}`, strictReader(reading));
@@ -117,7 +130,11 @@ function taskOf(reading: Reading, source: EvalFileSource, task: TaskSource, poin
   const ground = testGround(reading, task.project ?? source.project, git);
   const project = ground.kind === "project" ? ground : null;
   if (project !== null)
-    requireFolder(reading, project.folder, task.project === undefined ? "/project" : `${pointer}/project`);
+    requireTestFolder(
+      reading,
+      project.folder,
+      task.project === undefined ? "/project" : `${pointer}/project`,
+    );
   else if (isGit(git))
     reportTest(
       reading,
@@ -242,17 +259,6 @@ function hiddenOf(reading: Reading, { hidden }: TaskSource, pointer: string): Ev
       );
     }
   const files = hidden.files === undefined ? null : besideTest(document.file, hidden.files);
-  if (files !== null) requireFolder(reading, files, `${pointer}/hidden/files`);
+  if (files !== null) requireTestFolder(reading, files, `${pointer}/hidden/files`);
   return { files, checks };
-}
-
-function requireFolder(reading: Reading, folder: string, pointer: string): void {
-  if (reading.files.list(folder || ".") !== null) return;
-  reportTest(
-    reading,
-    "EVAL-FILE",
-    pointer,
-    `The folder ${folder} does not exist.`,
-    "Name a folder relative to the file.",
-  );
 }

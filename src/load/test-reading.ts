@@ -7,8 +7,9 @@ import { didYouMean } from "../flow/text/suggest.ts";
 import type { Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
 import { emptyDocument, readText, type Document } from "./text/document.ts";
+import { escapesProject, joinPath, parentFolder } from "./text/paths.ts";
 import type { Reader } from "./text/shape.ts";
-import { readYaml } from "./text/yaml.ts";
+import { readYaml, type YamlSize } from "./text/yaml.ts";
 
 /** What reads one file. */
 export type TestReading = {
@@ -39,11 +40,14 @@ export function testDocument(files: FileTree, file: string, findings: Finding[])
   };
   if (read.kind !== "text")
     return broken(emptyDocument(file), read.kind === "missing" ? "it does not exist" : read.why);
-  const yaml = readYaml(file, read.text);
+  const yaml = readYaml(file, read.text, undefined, undefined, TEST_SIZE);
   if (yaml.kind === "read") return yaml.document;
   const [fault] = yaml.faults;
   return broken(fault?.document ?? emptyDocument(file), fault?.what ?? "it is not valid");
 }
+
+/** A recorded run is written as a test with everything that was said in it: as much as can be read of one file. */
+export const TEST_SIZE: YamlSize = { yamlLength: 8 * 1024 * 1024, yamlNodes: 500_000, yamlDepth: 80 };
 
 export function reportTest(
   { document, findings }: TestReading,
@@ -120,14 +124,23 @@ export function testFixture(reading: TestReading, path: string, pointer: string)
   return null;
 }
 
-/** A path relative to the folder of the file. */
+/** A path relative to the folder of the file; one that leads out of the project stays one. */
 export function besideTest(file: string, path: string): string {
-  const parts = file.split("/").slice(0, -1);
-  for (const part of path.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== "." && part !== "") parts.push(part);
-  }
-  return parts.join("/");
+  return joinPath(parentFolder(file), path);
+}
+
+/** A folder that a test is run on a copy of. */
+export function requireTestFolder(reading: TestReading, folder: string, pointer: string): void {
+  const why = escapesProject(folder)
+    ? "is not in the project"
+    : reading.files.list(folder || ".") === null
+      ? reading.files.read(folder).kind === "missing"
+        ? "does not exist"
+        : "is not a folder that can be read"
+      : null;
+  if (why === null) return;
+  const fix = "Name a folder of the project, relative to the test file.";
+  reportTest(reading, "TEST-FIXTURE", pointer, `The folder ${folder} ${why}.`, fix);
 }
 
 export function valuesIn(value: Json | undefined): readonly Json[] {

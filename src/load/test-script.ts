@@ -6,11 +6,13 @@ import {
   besideTest,
   reportTest,
   strictReader,
+  TEST_SIZE,
   testFixture,
   testLabel,
   testStep,
   type TestReading,
 } from "./test-reading.ts";
+import { checkWords } from "./test-expect.ts";
 import { readShape, showValue } from "./text/shape.ts";
 import { REPLY, type TestSource } from "./text/tests-shape.ts";
 import { readYaml } from "./text/yaml.ts";
@@ -32,7 +34,7 @@ function scriptFile(reading: TestReading, path: string, pointer: string): readon
   const text = testFixture(reading, path, pointer);
   if (text === null) return [];
   const file = besideTest(reading.document.file, path);
-  const read = readYaml(file, text);
+  const read = readYaml(file, text, undefined, undefined, TEST_SIZE);
   const value = read.kind === "read" ? read.document.value : null;
   const replies = Array.isArray(value)
     ? (value as readonly Json[])
@@ -88,14 +90,8 @@ function testReply(reading: TestReading, written: Json, pointer: string): readon
   const heard = readShape(REPLY, written, pointer, strictReader(reading))?.heard;
   const { step: id, label, with: given, times, saw, unseen, text, output, calls, error, usage } = written;
   for (const [key, words] of Object.entries({ saw, unseen }))
-    if (Array.isArray(words) && !words.every((word) => typeof word === "string"))
-      reportTest(
-        reading,
-        "TEST-KEY",
-        `${pointer}/${key}`,
-        `${key} holds something that is not a text.`,
-        `Write ${key} as a text or a list of texts.`,
-      );
+    if (words !== undefined && (typeof words === "string" || Array.isArray(words)))
+      checkWords(reading, words, `${pointer}/${key}`, key);
   const step = typeof id === "string" ? testStep(reading, id, `${pointer}/step`) : null;
   if (typeof label === "string" && step !== null) testLabel(reading, step, label, `${pointer}/label`);
   if (

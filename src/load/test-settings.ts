@@ -1,21 +1,19 @@
 /** Reads `.agent/NAME/tests/settings.yaml` (`.yml`, `.json`). Pure over `files`; never throws. */
 import type { FileTree } from "../flow/files.ts";
-import type { Flow } from "../flow/flow.ts";
-import { isObject, type Json } from "../flow/json.ts";
+import { movesOf } from "../flow/branches.ts";
+import { readLeg } from "../flow/expectation.ts";
+import type { Flow, Step } from "../flow/flow.ts";
+import { own, type Json } from "../flow/json.ts";
 import { escapeSegment } from "../flow/json-pointer.ts";
 import type { Problem } from "../flow/problem.ts";
 import { HEARD_PARTS, type HeardPart } from "../flow/flow-test.ts";
-import {
-  DRIFT_RULES,
-  NO_SETTINGS,
-  type DriftRule,
-  type NeverPath,
-  type TestSettings,
-} from "../flow/test-settings.ts";
+import { DRIFT_RULES, NO_SETTINGS, type DriftRule, type TestSettings } from "../flow/test-settings.ts";
+import { patternFault } from "../flow/text/pattern.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem, type Code } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
 import type { Document } from "./text/document.ts";
+import { LEG_FORMS, legFaults } from "./test-expect.ts";
 import { testDocument } from "./test-reading.ts";
 import { joinPath } from "./text/paths.ts";
 import { readShape } from "./text/shape.ts";
@@ -81,14 +79,21 @@ function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSe
       line: document.place(`/ignore/${at}`).line,
     })),
     before: Object.fromEntries([...source.before].map(([step, needed]) => [step, textsOf(needed)])),
-    never: neverIn(document, source.never, (at) =>
-      report(
-        "TEST-SETTING",
-        `/never/${at}`,
-        "An item of never is neither the text of a path nor a list of texts.",
-        'Write it as in expect.path: "STEP LABEL -> STEP", or a list of these.',
-      ),
-    ),
+    never: source.never.flatMap((item, at) => {
+      const path = textsOf(item);
+      const pointer = `/never/${at}`;
+      const items: readonly Json[] = Array.isArray(item) ? item : [item];
+      if (items.every((one) => one === "..."))
+        report(
+          "TEST-SETTING",
+          pointer,
+          `An item of never names no decision, so it ${items.length === 0 ? "forbids nothing" : "forbids every run"}.`,
+          'Write it as in expect.path: "STEP LABEL -> STEP", or a list of these.',
+        );
+      for (const one of items)
+        neverLeg(flow, one, (message, fix) => report("TEST-SETTING", pointer, message, fix));
+      return [{ path, line: document.place(pointer).line }];
+    }),
     within: given(source.within),
     drift: driftIn(source.drift, (part, message, fix) =>
       report("TEST-SETTING", `/drift/${escapeSegment(part)}`, message, fix),
@@ -117,18 +122,52 @@ function driftIn(
   return rules;
 }
 
-function neverIn(
-  document: Document,
-  items: readonly Json[],
-  refuse: (at: number) => void,
-): readonly NeverPath[] {
-  return items.flatMap((item, at) => {
-    const path = textsOf(item);
-    const isWhole =
-      !isObject(item) && path.length > 0 && (!Array.isArray(item) || path.length === item.length);
-    if (!isWhole) refuse(at);
-    return isWhole ? [{ path, line: document.place(`/never/${at}`).line }] : [];
-  });
+/** What cannot happen would never be missed. */
+function neverLeg(flow: Flow, written: Json, refuse: (message: string, fix: string) => void): void {
+  if (written === "...") return;
+  if (typeof written === "string" && written.startsWith("re:")) {
+    const why = patternFault(written.slice(3));
+    if (why !== null)
+      refuse(`The pattern "${written}" of never cannot be used: ${why}.`, "Correct the pattern.");
+    return;
+  }
+  const { form, unknown } = legFaults(flow, written);
+  if (form !== null) refuse(`never: ${form}`, LEG_FORMS);
+  const steps = Object.keys(flow.steps);
+  for (const id of unknown)
+    refuse(
+      `never: there is no step "${id}" in the flow.${didYouMean(id, steps)}`,
+      `Use one of: ${steps.slice(0, 20).join(", ")}.`,
+    );
+  const { step: id = "", label, pattern } = (typeof written === "string" ? readLeg(written) : null) ?? {};
+  const step = own(flow.steps, id);
+  if (step === undefined) return;
+  const labels = labelsOf(step);
+  if (label !== undefined && !labels.includes(label))
+    refuse(
+      `never: step "${step.id}" cannot say "${label}".${didYouMean(label, labels)}`,
+      `Use one of: ${labels.join(", ")}.`,
+    );
+  const patterns = Object.values(flow.checks).map((check) => check.pattern);
+  if (pattern !== undefined && pattern !== "*" && !patterns.includes(pattern))
+    refuse(
+      `never: no check fails with the pattern "${pattern}".${didYouMean(pattern, patterns)}`,
+      `Use one of: *, ${patterns.join(", ")}.`,
+    );
+}
+
+/** Every label that the path of a run can show for the step. */
+function labelsOf({ edges, decide, answer, stage }: Step): readonly string[] {
+  const chosen =
+    decide.by === "const"
+      ? [decide.label]
+      : [...decide.allow, ...decide.always, ...Object.values(decide.alias), decide.fallback ?? []].flat();
+  const missed = answer.kind === "object" && answer.miss.kind === "label" ? [answer.miss.label] : [];
+  const renamed = movesOf({ edges }).flatMap((move) =>
+    "as" in move && move.as !== undefined ? [move.as] : [],
+  );
+  const life = stage === undefined ? [] : ["ok", "skip", "fail", "cap"];
+  return [...new Set([...Object.keys(edges), ...chosen, ...missed, ...renamed, ...life, "-"])];
 }
 
 function textsOf(value: Json): readonly string[] {

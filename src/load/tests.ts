@@ -3,7 +3,7 @@
  * says about steps, labels, checks and parameters is held against the flow.
  */
 import type { FileTree } from "../flow/files.ts";
-import { EXPECT_KEYS, type Around, type Expected, type FlowTest } from "../flow/flow-test.ts";
+import type { Around, FlowTest } from "../flow/flow-test.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { escapeSegment } from "../flow/json-pointer.ts";
@@ -11,20 +11,22 @@ import type { Problem } from "../flow/problem.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { toProblem } from "./codes.ts";
 import type { Finding } from "./rules/rule.ts";
-import { testAround, testGround } from "./test-around.ts";
+import { checkTools, testAround, testGround } from "./test-around.ts";
 import {
   isTestParameter,
   reportTest,
+  requireTestFolder,
   strictReader,
   testDocument,
   testStep,
   unknownTestParameter,
-  valuesIn,
   type TestReading,
 } from "./test-reading.ts";
+import { testExpected } from "./test-expect.ts";
 import { testScript } from "./test-script.ts";
+import { emptyDocument } from "./text/document.ts";
 import { joinPath } from "./text/paths.ts";
-import { readShape, showValue } from "./text/shape.ts";
+import { readShape } from "./text/shape.ts";
 import { checkGround, checkParts } from "./text/test-parts.ts";
 import { TEST, TEST_FILE, type TestFileSource, type TestSource } from "./text/tests-shape.ts";
 
@@ -32,19 +34,52 @@ export type TestsRead = { readonly tests: readonly FlowTest[]; readonly problems
 
 /** The paths of test files, in the order of their names. */
 export function testPaths(name: string, files: FileTree): readonly string[] {
-  const folder = joinPath(".agent", `${name}/tests`);
-  const names = files.list(folder) ?? [];
-  return names
-    .filter((file) => /^[^.].*\.(?:ya?ml|json)$/.test(file) && !SETTINGS.test(file))
-    .map((file) => `${folder}/${file}`);
+  const folder = testFolder(name);
+  return (files.list(folder) ?? []).filter(isTestFile).map((file) => `${folder}/${file}`);
+}
+
+function testFolder(agent: string): string {
+  return joinPath(".agent", `${agent}/tests`);
+}
+
+function isTestFile(name: string): boolean {
+  return /^[^.].*\.(?:ya?ml|json)$/i.test(name) && !SETTINGS.test(name);
 }
 
 /** Beside the tests, and not one of them. */
 const SETTINGS = /^settings\.(?:ya?ml|json)$/;
 
+/** Files that look like tests and are not read because of their names, or because they are in a folder below. */
+function unreadIn(agent: string, files: FileTree): readonly Finding[] {
+  const folder = testFolder(agent);
+  const names = (files.list(folder) ?? []).filter((name) => !isTestFile(name) && !SETTINGS.test(name));
+  const within = names
+    .filter((name) => !OWN_FOLDERS.has(name))
+    .flatMap((name) => (files.list(`${folder}/${name}`) ?? []).map((inner) => `${name}/${inner}`));
+  return [...names, ...within]
+    .filter((name) => NAMED_LIKE_TESTS.test(name) && !/~$|\.sw[a-z]$/.test(name))
+    .flatMap((name) => {
+      const read = files.read(`${folder}/${name}`);
+      if (read.kind !== "text" || !HOLDS_TESTS.test(read.text)) return [];
+      return {
+        code: "TEST-UNREAD",
+        document: emptyDocument(`${folder}/${name}`),
+        pointer: "",
+        message: `${folder}/${name} holds tests that are not run.`,
+        fix: `Move it to ${folder}/ under a name that ends in .yaml, .yml or .json and does not begin with a dot.`,
+      };
+    });
+}
+
+/** What tests use, and folders that are copied for them. */
+const OWN_FOLDERS = new Set(["fixtures", "snapshots", "cassettes"]);
+const NAMED_LIKE_TESTS = /ya?ml|json|\.test|(?:^|\/)[^.]+$/i;
+const HOLDS_TESTS = /^(?:tests|"tests"|'tests') *:|^\s*\{\s*(?:"params"[^]*)?"tests"\s*:/m;
+
 export function readTests(flow: Flow, files: FileTree): TestsRead {
   const findings: Finding[] = [];
   const tests = testPaths(flow.agent, files).flatMap((file) => readTestFile(flow, files, file, findings));
+  findings.push(...unreadIn(flow.agent, files));
   return { tests, problems: findings.map((finding) => toProblem(finding, null)) };
 }
 
@@ -65,6 +100,8 @@ export function readTestFile(
   if (document === null) return [];
   const reading: TestReading = { flow, files, document, findings };
   const reader = strictReader(reading);
+  if (document.value === null)
+    refuse(reading, "", `${file} is empty.`, "Write tests in it, a list, or remove the file.");
   const source = readShape(TEST_FILE, document.value, "", reader);
   if (source === undefined || !isObject(document.value) || !Array.isArray(document.value.tests)) return [];
   const { tests: written, ...forAll } = document.value;
@@ -74,6 +111,8 @@ export function readTestFile(
   const tests = (written as readonly Json[]).flatMap((test, at) =>
     casesOf(reading, shared, test, `/tests/${at}`),
   );
+  const scripts = tests.map(({ script }) => script);
+  if (source.tools.size > 0) checkTools(reading, source.tools.keys(), scripts, "");
   if (source.project !== undefined) checkGround(forAll, "", "project", reader);
   else if (tests.length > 0 && tests.every(({ ground }) => ground.kind === "memory"))
     checkGround(forAll, "", "memory", reader);
@@ -96,38 +135,94 @@ type Shared = { readonly source: TestFileSource; readonly around: Around };
 
 /** One test, or one for each of its cases. */
 function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: string): readonly FlowTest[] {
-  const quiet = { ...reading, findings: [] };
-  const source = readShape(TEST, written, pointer, {
-    document: reading.document,
-    code: "TEST-KEY",
-    findings: quiet.findings,
-  });
-  if (source === undefined) return [];
-  if (source.cases === undefined) {
+  const source = readQuietly(reading, written, pointer);
+  if (source === undefined || !isObject(written)) {
+    // The shape passes over an item that is null.
+    if (written === null) refuse(reading, pointer, "The test is empty.", "Write its name and its script.");
+    return [];
+  }
+  const { cases, ...rest } = written;
+  const used = usedIn(rest);
+  if (cases === undefined || cases === null) {
+    for (const name of usedIn(withoutSaid(rest)))
+      refuse(
+        reading,
+        pointer,
+        `\${case.${name}} is used, and the test has no cases.`,
+        "Add cases, a list of objects, or write the value itself.",
+      );
     checkTest(reading, shared, written, pointer);
     return [testOf(reading, shared, source, pointer)];
   }
-  const text = JSON.stringify(withoutCases(written));
-  return source.cases.flatMap((one, at) => {
-    if (!isObject(one)) return [];
-    for (const name of Object.keys(one))
-      if (at === 0 && !text.includes(`\${case.${name}}`))
-        reportTest(
-          reading,
-          "TEST-KEY",
-          `${pointer}/cases/${at}/${escapeSegment(name)}`,
-          `The value "${name}" of the cases is never used.`,
-          `Use it as \${case.${name}}, or remove it.`,
-        );
-    const whole = replaced(written, one);
+  const rows: readonly Json[] = Array.isArray(cases) ? cases : [];
+  unusedIn(reading, rows, used, pointer);
+  return rows.flatMap((row, at) => {
+    const place = `${pointer}/cases/${at}`;
+    if (!isObject(row)) {
+      if (row === null) refuse(reading, place, "The case is empty.", "Write its values, or remove it.");
+      return [];
+    }
+    const lacking = [...used].filter((name) => own(row, name) === undefined);
+    for (const name of lacking)
+      refuse(
+        reading,
+        place,
+        `The case has no value "${name}", and the test uses \${case.${name}}.${didYouMean(name, Object.keys(row))}`,
+        `Add ${name} to the case.`,
+      );
+    if (lacking.length > 0) return [];
+    const whole = replaced(rest, row);
     checkTest(reading, shared, whole, pointer);
-    const filled = readShape(TEST, whole, pointer, {
-      document: reading.document,
-      code: "TEST-KEY",
-      findings: [],
-    });
+    const filled = readQuietly(reading, whole, pointer);
     return filled === undefined ? [] : [testOf(reading, shared, filled, pointer)];
   });
+}
+
+/** What is wrong with the shape is reported for the file as a whole. */
+function readQuietly({ document }: TestReading, written: Json, pointer: string): TestSource | undefined {
+  return readShape(TEST, written, pointer, { document, code: "TEST-KEY", findings: [] });
+}
+
+/** What was recorded of a run may hold any text. */
+function withoutSaid({ name = "", until = "", expect = {}, script = [] }: JsonObject): JsonObject {
+  const replies = (Array.isArray(script) ? (script as readonly Json[]) : []).map((reply) => {
+    if (!isObject(reply)) return reply;
+    const { text: _text, output: _output, calls: _calls, error: _error, ...rest } = reply;
+    return rest;
+  });
+  return { name, until, expect, replies };
+}
+
+/** The names in `${case.NAME}`. */
+function usedIn(test: JsonObject): ReadonlySet<string> {
+  return new Set(Array.from(JSON.stringify(test).matchAll(CASE), ([, name]) => name!));
+}
+
+const CASE = /\$\{case\.([\w-]+)\}/g;
+
+/** Each name once, where it first stands. */
+function unusedIn(
+  reading: TestReading,
+  rows: readonly Json[],
+  used: ReadonlySet<string>,
+  pointer: string,
+): void {
+  const seen = new Set(used);
+  for (const [at, row] of rows.entries())
+    for (const name of isObject(row) ? Object.keys(row) : []) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+      refuse(
+        reading,
+        `${pointer}/cases/${at}/${escapeSegment(name)}`,
+        `The value "${name}" of the cases is never used.`,
+        `Use it as \${case.${name}}, or remove it.`,
+      );
+    }
+}
+
+function refuse(reading: TestReading, pointer: string, message: string, fix: string): void {
+  reportTest(reading, "TEST-KEY", pointer, message, fix);
 }
 
 function checkTest(reading: TestReading, { source }: Shared, written: Json, pointer: string): void {
@@ -136,12 +231,6 @@ function checkTest(reading: TestReading, { source }: Shared, written: Json, poin
   const isProject = (written.project ?? source.project) !== undefined;
   checkParts(written, pointer, reader);
   checkGround(written, pointer, isProject ? "project" : "memory", reader);
-}
-
-function withoutCases(test: Json): Json {
-  if (!isObject(test)) return test;
-  const { cases: _cases, ...rest } = test;
-  return rest;
 }
 
 /** `${case.NAME}`, also in keys; alone in a string it keeps its type. */
@@ -158,7 +247,7 @@ function replaced(value: Json, one: JsonObject): Json {
 }
 
 function replacedText(text: string, one: JsonObject): string {
-  return text.replaceAll(/\$\{case\.([\w-]+)\}/g, (all, name: string) => {
+  return text.replaceAll(CASE, (all, name: string) => {
     const found = own(one, name);
     return found === undefined ? all : typeof found === "string" ? found : JSON.stringify(found);
   });
@@ -185,21 +274,21 @@ function testOf(
   const { until } = source;
   if (until !== undefined) testStep(reading, until, `${pointer}/until`);
   const ground = testGround(reading, source.project ?? file.project, source.git ?? file.git);
-  if (ground.kind === "project" && reading.files.list(ground.folder) === null)
-    reportTest(
+  if (ground.kind === "project")
+    requireTestFolder(
       reading,
-      "TEST-FIXTURE",
+      ground.folder,
       source.project === undefined ? "/project" : `${pointer}/project`,
-      `The folder ${ground.folder} does not exist.`,
-      "Name a folder of the project, relative to the test file.",
     );
+  const script = testScript(reading, source, pointer);
+  if (source.tools.size > 0) checkTools(reading, source.tools.keys(), [script], pointer);
   return {
     name: source.name ?? "a test",
     file: document.file,
     line: document.place(pointer).line,
     params,
     input: source.input ?? file.input ?? "",
-    script: testScript(reading, source, pointer),
+    script,
     ...(until !== undefined && { until }),
     around: testAround(reading, source, pointer, around),
     ground,
@@ -209,39 +298,4 @@ function testOf(
     generated: source.generated,
     covers: source.covers,
   };
-}
-
-/** `lines`: where each expectation is written. */
-export function testExpected(
-  reading: TestReading,
-  { expect }: Pick<TestSource, "expect">,
-  pointer: string,
-): Expected {
-  const { document } = reading;
-  if (!isObject(expect)) return { lines: {}, values: { outcome: "completed", warnings: [] } };
-  const lines: { [key: string]: number } = {};
-  for (const key of Object.keys(expect)) {
-    const at = `${pointer}/expect/${escapeSegment(key)}`;
-    lines[key] = document.place(at).line;
-    if (!(EXPECT_KEYS as readonly string[]).includes(key))
-      reportTest(
-        reading,
-        "TEST-KEY",
-        at,
-        `"${key}" cannot be expected.${didYouMean(key, EXPECT_KEYS)}`,
-        `Use one of: ${EXPECT_KEYS.join(", ")}.`,
-      );
-  }
-  const { snapshot } = expect;
-  const parts = ["prompts", "path", "result"];
-  for (const part of valuesIn(snapshot))
-    if (!parts.some((name) => name === part))
-      reportTest(
-        reading,
-        "TEST-KEY",
-        `${pointer}/expect/snapshot`,
-        `${showValue(part)} is not a part of a snapshot.`,
-        `Use one or more of: ${parts.join(", ")}.`,
-      );
-  return { lines, values: expect };
 }

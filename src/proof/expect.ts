@@ -2,6 +2,7 @@
  * Compares what a run did with what a test expects. Scalars are equal, objects are contained, lists are exact; `...` in a
  * list stands for any number of items, `re:` begins a pattern, `<= 8` and `>= 2` compare, `absent` is absent.
  */
+import { isWithin, readComparison, readLeg } from "../flow/expectation.ts";
 import type { ExpectKey, Expected } from "../flow/flow-test.ts";
 import { isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
 import { readPattern } from "../flow/text/pattern.ts";
@@ -45,9 +46,18 @@ export function unmetIn(
         ? unsaid(expected, heard)
         : key === "files"
           ? misfiled(expected, own(observed, key))
-          : mismatch(expected, own(observed, key), key as ExpectKey, "");
+          : key === "visits"
+            ? mismatch(expected, counted(expected, own(observed, key)), null, "")
+            : mismatch(expected, own(observed, key), key as ExpectKey, "");
     return found === null ? [] : [{ key, line: expect.lines[key] ?? line, ...found }];
   });
+}
+
+/** A step that was never visited was visited 0 times, unless it is expected to be absent. */
+function counted(expected: Json, got: Json | undefined): Json {
+  const steps = isObject(expected) ? Object.entries(expected) : [];
+  const asked = steps.filter(([, wanted]) => wanted !== "absent").map(([step]) => [step, 0] as const);
+  return { ...Object.fromEntries(asked), ...(isObject(got) && got) };
 }
 
 type Mismatch = Pick<Unmet, "at" | "expected" | "got" | "first">;
@@ -70,20 +80,12 @@ function mismatch(expected: Json, got: Json | undefined, key: ExpectKey | null, 
 }
 
 function isMet(expected: string, got: Json, key: ExpectKey | null): boolean {
-  const compared = COMPARED.exec(expected);
-  if (compared !== null && typeof got === "number") return compare(got, compared[1]!, Number(compared[2]));
+  const compared = typeof got === "number" ? readComparison(expected) : null;
+  if (compared !== null && typeof got === "number") return isWithin(got, compared);
   if (expected.startsWith("re:")) return typeof got === "string" && matchesPattern(expected.slice(3), got);
   if (key === "path" && typeof got === "string") return isOnPath(expected, got);
   if (key === "calls" && typeof got === "string") return got === expected || got.startsWith(`${expected} `);
   return expected === got;
-}
-
-const COMPARED = /^(<=|>=|<|>) *(-?\d+(?:\.\d+)?)$/;
-
-function compare(got: number, sign: string, bound: number): boolean {
-  if (sign === "<=") return got <= bound;
-  if (sign === ">=") return got >= bound;
-  return sign === "<" ? got < bound : got > bound;
 }
 
 function matchesPattern(pattern: string, text: string): boolean {
@@ -93,8 +95,8 @@ function matchesPattern(pattern: string, text: string): boolean {
 
 /** `STEP LABEL`, `STEP`, with `x PATTERN` for a label that checks overturned, and `-> TARGET` where that matters. */
 export function isOnPath(expected: string, got: string): boolean {
-  const [wanted, found] = [LEG.exec(expected)?.groups, LEG.exec(got)?.groups];
-  if (wanted === undefined || found === undefined) return false;
+  const [wanted, found] = [readLeg(expected), readLeg(got)];
+  if (wanted === null || found === null) return false;
   return (
     wanted.step === found.step &&
     (wanted.label === undefined || wanted.label === found.label) &&
@@ -102,8 +104,6 @@ export function isOnPath(expected: string, got: string): boolean {
     (wanted.to === undefined || wanted.to === found.to)
   );
 }
-
-const LEG = /^(?<step>\S+)(?: (?!x |-> )(?<label>\S+))?(?: x (?<pattern>\S+))?(?: -> (?<to>.+))?$/;
 
 /** `...` takes as many items as it has to. */
 function mismatchOfLists(
@@ -167,9 +167,16 @@ function unsaid(expected: Json, heard: readonly Heard[]): Mismatch | null {
         (step === undefined || request.step === step) &&
         (visit === undefined || request.visit === Number(visit)),
     );
+    const at = String(index + 1);
+    // Where nothing was said, nothing could be seen: that shows nothing about the words.
+    if (texts.length === 0)
+      return {
+        at,
+        expected: `a request${typeof one.at === "string" ? ` of ${one.at}` : ""}`,
+        got: "no request",
+      };
     const missing = wordsIn(one.saw).find((word) => !texts.some(({ text }) => occurs(word, text)));
     const present = wordsIn(one.unseen).find((word) => texts.some(({ text }) => occurs(word, text)));
-    const at = String(index + 1);
     if (missing !== undefined)
       return { at, expected: `a request that holds ${missing}`, got: describe(texts) };
     if (present !== undefined)
@@ -188,7 +195,7 @@ function occurs(word: string, text: string): boolean {
 }
 
 function describe(heard: readonly Heard[]): string {
-  return heard.length === 0 ? "no request" : `${heard.length} ${heard.length === 1 ? "request" : "requests"}`;
+  return `${heard.length} ${heard.length === 1 ? "request" : "requests"}`;
 }
 
 /** `PATH: { has, lacks, json }`, a whole text, or `absent`. */

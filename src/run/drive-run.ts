@@ -27,7 +27,7 @@ export type OpenedRecord = {
 
 /** A run that is open: nothing refuses it, its place is there, and its beginning is recorded. */
 export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
-  Omit<Admitted, "config" | "spending" | "said" | "ground"> &
+  Omit<Admitted, "spending" | "said" | "ground"> &
   Omit<Entered, "record" | "warnings"> &
   OpenedRecord & {
     readonly options: DriveOptions;
@@ -66,9 +66,18 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const person = personOf(driven, onWarning);
   const about = { flow, clock, root, cwd, stateDir, repository, redactor, person, ground: around, onWarning };
   const opened = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
-  const ports = acting === null ? opened : { ...opened, act: acting.act };
+  const { snapshot } = options;
+  const ports = {
+    ...opened,
+    ...(acting !== null && { act: acting.act }),
+    ...(snapshot !== undefined && { snapshot }),
+  };
   if (ports.hooks !== undefined) stack.defer(ports.hooks.close);
   if (ports.watch.close !== undefined) stack.defer(ports.watch.close);
+  if (options.onPrepared !== undefined && flow.settings.place?.prepare !== undefined) {
+    await (await import("./world/prepare-place.ts")).preparePlace(flow, ports.shell, signal);
+    options.onPrepared();
+  }
   try {
     const state = await drive({
       flow: began,
@@ -159,11 +168,14 @@ function personOf({ options, flow, mail, run, clock }: Driven, onWarning: (text:
 const loadListening = () => import("./watch/listen.ts");
 let listening: ReturnType<typeof loadListening> | null = null;
 
-/** The log file and the traces of the run; loaded only where there are any. */
-async function listenerOf({ options, flow, project, run, begin, past }: Driven): Promise<Listener | null> {
+/** The log file, the traces and the notices of the run; loaded only where there are any. */
+async function listenerOf(driven: Driven): Promise<Listener | null> {
+  const { options, flow, project, run, begin, past } = driven;
   const { log, env = process.env } = options;
   const traced = isTraced(env);
-  if (log === undefined && !flow.settings.logging.enabled && !traced) return null;
+  const { notify } = driven.config;
+  const isHeard = log !== undefined || flow.settings.logging.enabled || traced;
+  if (!isHeard && Object.keys(notify).length === 0) return null;
   const first = past[0] ?? ("at" in begin ? begin : null);
   const { listen } = await (listening ??= loadListening());
   const isResumed = past.length > 0;
@@ -175,6 +187,7 @@ async function listenerOf({ options, flow, project, run, begin, past }: Driven):
     root: project.root,
     env,
     traced,
+    notify,
     log,
   });
 }

@@ -149,7 +149,8 @@ export async function admit(
   const { root, stateDir } = project;
   const config = inThisTurn(["config", env, flow, project], () => readConfig(env));
   const redactor = redactorOf({ ...options, config }, flow);
-  const backend = await chooseBackend(options, flow, { env, config, stateDir, root }, past ?? undefined);
+  const chosen = await chooseBackend(options, flow, { env, config, stateDir, root }, past ?? undefined);
+  const backend = options.meter?.(chosen) ?? chosen;
   const close = once(async () => await backend.close?.());
   stack.defer(close);
   requireToolCalling(flow, backend);
@@ -274,7 +275,8 @@ function newRun(
   };
 }
 
-function argumentsOf(
+/** What a flow is started with, in the types that it declares; `fault`: what does not fit. */
+export function argumentsOf(
   flow: Flow,
   given: NonNullable<RunOptions["args"]>,
 ): { readonly args: JsonObject; readonly fault: string | null } {
@@ -287,7 +289,7 @@ function argumentsOf(
   return { args, fault: `"${reserved}" belongs to the runtime and cannot be given. Use another name.` };
 }
 
-function invalid({ agent, problems }: Loaded): Result {
+export function invalid({ agent, problems }: Loaded): Result {
   const errors = problems.filter((problem) => problem.severity === "error");
   const reason = `Agent "${agent}" cannot run: ${errors.length} problem${errors.length === 1 ? "" : "s"} found before it started.`;
   return toFailure(agent, "FLOW_INVALID", reason, problems);

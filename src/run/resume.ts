@@ -1,4 +1,5 @@
 /** Going on with a run where its journal ends. */
+import { join } from "node:path";
 import { fold } from "../engine/drive/drive.ts";
 import { restBefore } from "../engine/drive/rest.ts";
 import { openQuestions } from "../engine/decide/people.ts";
@@ -7,6 +8,7 @@ import type { State } from "../engine/decide/state.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
+import { defined } from "../flow/json.ts";
 import type { Mail } from "../flow/mail.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { flowsOf, openRun, releaseOn, withStack, type Known, type Opening } from "./open.ts";
@@ -16,13 +18,14 @@ import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
 import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
-import { recallBackend, watcherMs } from "./world/backend.ts";
+import { ANY_BACKEND, recallBackend, watcherMs } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";
 import { pinRepository } from "./world/github.ts";
 import { requireFolder } from "./world/folder-gone.ts";
 import type { RunAt } from "./world/process-starter.ts";
 import { findProject, recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
+import type { OpenPlace, StretchPlace } from "./stretch.ts";
 import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
@@ -53,9 +56,17 @@ export async function resumedRecord(
   return journal;
 }
 
+export type ToResume = {
+  readonly journal: Journal;
+  readonly project: Project;
+  readonly row: RunRow;
+  /** Where its files are on this machine, as the record has them; null: where the record says, and they are made there. */
+  readonly place?: StretchPlace | OpenPlace | null;
+};
+
 /** Claims the run, and opens it where anything is left of it to do. */
 export async function resumeFrom(
-  { journal, project, row }: { readonly journal: Journal; readonly project: Project; readonly row: RunRow },
+  { journal, project, row, place = null }: ToResume,
   options: ResumeOptions,
   stack: AsyncDisposableStack,
   known: Known,
@@ -82,14 +93,20 @@ export async function resumeFrom(
   // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
   const isHeld = isAsked(recorded) && openQuestions(standing()).some(({ question }) => question.held);
   const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
-  const resuming = { project, row, recorded, handle, mail, strays, accepted, standing };
-  return await openRun(await recordedRun(resuming, asking, known), asking, stack);
+  const here = typeof place === "function" ? await place(recorded) : place;
+  const found =
+    here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
+  const { snapshot, onPrepared } = here ?? {};
+  const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
+  const resuming = { project: found, row, place: here, recorded, handle, mail, strays, accepted, standing };
+  return await openRun(await recordedRun(resuming, driving, known), driving, stack);
 }
 
 /** A recorded run that was claimed. */
 type Resuming = {
   readonly project: Project;
   readonly row: RunRow;
+  readonly place: StretchPlace | null;
   readonly recorded: RecordedRun;
   readonly handle: RunHandle;
   readonly mail: Mail;
@@ -100,12 +117,14 @@ type Resuming = {
 };
 
 async function recordedRun(
-  { project, row, recorded, handle, mail, strays, accepted, standing }: Resuming,
+  { project, row, place: here, recorded, handle, mail, strays, accepted, standing }: Resuming,
   options: ResumeOptions,
   known: Known,
 ): Promise<Opening> {
   const { flow: began, entries } = recorded;
-  const { cwd, worktree, spec, marks } = recallBackend(entries);
+  const recalled = recallBackend(entries);
+  const { spec, marks } = recalled;
+  const { cwd, worktree } = here ?? recalled;
   const isCompared = options.adopt === true || options.onChange !== undefined;
   const wanted = isCompared
     ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: project.root }, options)
@@ -136,7 +155,10 @@ async function recordedRun(
       const repository = await pinRepository(flows, place, surroundings(options), repositoryIn(entries));
       const about = { run: row.id, cwd, isBegun: hasWorked(entries) };
       const restored =
-        worktree === undefined ? [] : await restorePlace(flow, { ...about, worktree }, standing(), options);
+        worktree === undefined || here !== null
+          ? []
+          : await restorePlace(flow, { ...about, worktree }, standing(), options);
+      const isChosen = spec.id === ANY_BACKEND;
       const renewed = [options.script, options.backend, options.use, options.model].some(
         (given) => given !== undefined,
       );
@@ -146,7 +168,7 @@ async function recordedRun(
         ...restBefore(entries, flow, standing, (options.clock ?? systemClock).now()),
         ...(accepted && { accepted }),
         ...(strays.length > 0 && { strays: strays.map(redactor.text) }),
-        ...(renewed ? { backend: discreetSpec(backend, redactor) } : {}),
+        ...(renewed || isChosen ? { backend: discreetSpec(backend, redactor) } : {}),
         ...spending,
         sandbox: ground.held,
       } as const;
@@ -199,11 +221,15 @@ async function requireUnpaused(
     wish === "pause" ||
     ended?.type === "run.paused" ||
     (ended?.type === "run.ended" && ended.verdict.code === "PAUSED");
-  if (isPaused && unpause !== true && wish !== "continue") {
-    const why = `Run ${row.id} of "${row.agent}" is paused. Continue with: lockstep continue ${row.id}`;
-    throw new RunnerError("RUN_PAUSED", why);
-  }
+  if (isPaused && unpause !== true && wish !== "continue") throw pausedError(row);
   if (wish !== null) await mail.forgetWish(row.id, wish);
+}
+
+export function pausedError({ id, agent }: Pick<RunRow, "id" | "agent">): RunnerError {
+  return new RunnerError(
+    "RUN_PAUSED",
+    `Run ${id} of "${agent}" is paused. Continue with: lockstep continue ${id}`,
+  );
 }
 
 /** How its commands were held when it was last driven; false where an earlier version recorded it. */

@@ -1,17 +1,31 @@
 /** One stretch of a recorded run, driven by a process that says itself where the files are: until it ends, waits or yields. */
+import { join } from "node:path";
 import type { Journal } from "../engine/ports.ts";
+import type { State } from "../engine/decide/state.ts";
+import type { Event, Worktree } from "../flow/event.ts";
+import { EXIT } from "../flow/verdict.ts";
 import type { Result } from "../tell/result.ts";
-import type { DriveOptions } from "./options.ts";
+import { withStack } from "./open.ts";
+import type { DriveOptions, ResumeOptions } from "./options.ts";
+import { findRun, type RecordedRun } from "./records/runs.ts";
+import { resumeFrom } from "./resume.ts";
+import type { SubmittedTrust } from "./trust/trust.ts";
+import { findProject } from "./world/project.ts";
 
 export type StretchOptions = Omit<
   DriveOptions,
-  "journal" | "cwd" | "stateDir" | "signal" | "onRun" | "onBegin"
+  "journal" | "cwd" | "stateDir" | "signal" | "yielding" | "onRun" | "onBegin" | "steered"
 > & {
   readonly journal: Journal;
   /** The whole id. */
   readonly run: string;
-  /** Where the files of the run are on this machine; null: where the run says. */
-  readonly place: StretchPlace | null;
+  /**
+   * Where the files of the run are on this machine, or what puts them there once the run is claimed; null: where the run
+   * says.
+   */
+  readonly place: StretchPlace | OpenPlace | null;
+  /** Whose trust counts for a run that was submitted; that of the submitter unless said. */
+  readonly accepts?: SubmittedTrust["accepts"];
   /** Where logs, letters and processes of runs are kept on this machine. */
   readonly stateDir: string;
   /** Also if another process owns it: that one can record nothing more from then on. */
@@ -24,8 +38,15 @@ export type StretchOptions = Omit<
   readonly parkMs: number;
 };
 
-/** `root`: the folder with the agents. `cwd`: where the run works, within it or elsewhere. */
-export type StretchPlace = { readonly root: string; readonly cwd: string };
+/** `root`: the folder with the agents. `cwd`: where the run works. Both are there, with the files as the record has them. */
+export type StretchPlace = {
+  readonly root: string;
+  readonly cwd: string;
+  readonly worktree?: Worktree;
+} & Pick<DriveOptions, "snapshot" | "onPrepared">;
+
+/** Called when nobody else can write to the run any more: what its record says about its files is the newest. */
+export type OpenPlace = (recorded: RecordedRun) => Promise<StretchPlace>;
 
 export type StretchEnd =
   /** Its end is recorded. */
@@ -34,8 +55,8 @@ export type StretchEnd =
   | { readonly kind: "waiting"; readonly result: Result }
   /** For a moment; epoch milliseconds. */
   | { readonly kind: "parked"; readonly until: number }
-  /** It can go on anywhere, at once. */
-  | { readonly kind: "yielded" }
+  /** It can go on anywhere, at once. `isCutOff`: what was under way was given up. */
+  | { readonly kind: "yielded"; readonly isCutOff: boolean }
   /** Something that it needs is not there: the journal, a model, a sandbox, its folder. */
   | { readonly kind: "unavailable"; readonly code: string; readonly reason: string }
   /** Another process owns it. */
@@ -43,5 +64,66 @@ export type StretchEnd =
   /** What all workers together may spend is spent. */
   | { readonly kind: "budget"; readonly reason: string };
 
-/** `driveStretch`: does not reject for what the flow, the model or the environment does. */
-export type DriveStretch = (options: StretchOptions) => Promise<StretchEnd>;
+/** Does not reject for what the flow, the model or the environment does. */
+export async function driveStretch(options: StretchOptions): Promise<StretchEnd> {
+  const {
+    journal,
+    place,
+    stateDir,
+    takeOver,
+    yieldSignal,
+    stopSignal,
+    accepts = "submitted",
+    ...how
+  } = options;
+  let last: { readonly event: Event; readonly state: State } | null = null;
+  const driving: ResumeOptions & { readonly journal: Journal } = {
+    ...how,
+    journal,
+    takeOver,
+    steered: true,
+    signal: stopSignal,
+    yielding: yieldSignal,
+    observe: (entry, state, ...more) => {
+      last = { event: entry.event, state };
+      how.observe?.(entry, state, ...more);
+    },
+  };
+  const result = await withStack({ agent: "" }, driving, async (stack, known) => {
+    const row = await findRun(journal, how.run);
+    known.run = row.id;
+    const [first] = await journal.read(row.id, 0, 1);
+    const started = first?.event.type === "run.started" ? first.event : null;
+    // Of a place that is opened later the root is known then.
+    const root =
+      place === null ? findProject(started?.cwd ?? "").root : "root" in place ? place.root : stateDir;
+    const project = { root, agentsDir: join(root, ".agent"), stateDir };
+    const isTravelling = place !== null && driving.trust === undefined;
+    const submitted = { digest: started?.trusted ?? null, accepts };
+    const trust = isTravelling && { trust: { submitted } };
+    const asked = { ...started?.people, ...driving, ...trust };
+    return await resumeFrom({ journal, project, row, place }, asked, stack, known);
+  });
+  return endOf(result, last);
+}
+
+function endOf(result: Result, last: { readonly event: Event; readonly state: State } | null): StretchEnd {
+  const { outcome, code, reason, exitCode } = result;
+  if (code === "RUN_OWNED_ELSEWHERE") return { kind: "lost" };
+  if (code === "FLEET_BUDGET") return { kind: "budget", reason };
+  if (outcome === "waiting" || code === "RUN_PAUSED") return { kind: "waiting", result };
+  const event = last?.event;
+  if (event?.type === "run.yielded") {
+    const { waits = [] } = event;
+    const until = Math.min(...waits.map((wait) => wait.until));
+    const isParked = last!.state.pending.every(({ type }) => type === "wait");
+    return isParked ? { kind: "parked", until } : { kind: "yielded", isCutOff: false };
+  }
+  // A person stopped it: it goes on when a person says so.
+  if (event?.type === "run.stopped" && event.by === undefined) return { kind: "waiting", result };
+  if (outcome === "interrupted") return { kind: "yielded", isCutOff: true };
+  // It had ended before this stretch.
+  const isEnded = event?.type === "run.ended" || (event === undefined && result.flow !== null);
+  const isLasting = isEnded && !(result.resumable && exitCode === EXIT.unavailable);
+  return isLasting ? { kind: "ended", result } : { kind: "unavailable", code: code ?? "UNKNOWN", reason };
+}

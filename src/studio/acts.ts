@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Journal } from "../engine/ports.ts";
 import { defined, type JsonObject } from "../flow/json.ts";
 import { hasErrors } from "../flow/problem.ts";
+import { HIDDEN_VALUE, holdsRedacted } from "../flow/text/redacted.ts";
 import { RunnerError } from "../run/errors.ts";
 import { answerQuestion, questionsOf, type Questions } from "../run/people/answer.ts";
 import { mailPlace } from "../run/people/mail.ts";
@@ -93,13 +94,16 @@ export function argumentsRequest(body: JsonObject, { project, cwd }: Studio): Ar
     throw new StudioRefusal(400, "USAGE", "A script replaces the model: give one of them.", {
       field: "model",
     });
+  const input = textMember(body, "input");
+  if (input !== undefined && holdsRedacted(input))
+    throw new StudioRefusal(400, "USAGE", HIDDEN_VALUE, { field: "input" });
   const strange = Object.keys(limits ?? {}).find((name) => !/^[\w.-]+$/.test(name));
   if (strange !== undefined)
     throw new StudioRefusal(400, "USAGE", `There is no limit "${strange.slice(0, 80)}".`, {
       field: "limits",
     });
   const optional = {
-    input: textMember(body, "input"),
+    input,
     model,
     script,
     limits,
@@ -164,6 +168,12 @@ export async function goOnWith(
 ): Promise<StartedDocument> {
   const row = await findRun(journal, ref);
   const { run, state } = summarise(row);
+  const isPaused = state === "paused";
+  const { offerToFleet } = await import("../run/people/offer.ts");
+  // A worker does not see the files as they are here.
+  const offered = adopt ? null : await offerToFleet(journal, run, studio.now(), { unpause: isPaused });
+  if (offered !== null)
+    return { v: 1, run, command: shownLine(studio, { words: [isPaused ? "continue" : "resume", run] }) };
   if (row.owned)
     throw new StudioRefusal(409, "RUN_OWNED_ELSEWHERE", `A process is running run ${run} already.`);
   const { resultIfOver } = await import("../run/resume.ts");
@@ -174,9 +184,9 @@ export async function goOnWith(
   if (flow !== null) await requireTrusted(flow, studio, trust);
   const line: CommandLine = {
     words: [
-      state === "paused" ? "continue" : "resume",
+      isPaused ? "continue" : "resume",
       run,
-      ...(adopt ? ["--adopt"] : []),
+      ...(adopt ? ["--adopt", ...(journal.mail === undefined ? [] : ["--here"])] : []),
       "--on-permission=halt",
       ...(trust === undefined ? [] : [`--trust=${trust}`]),
     ],
@@ -186,9 +196,8 @@ export async function goOnWith(
 }
 
 /** The line as the person would type it, without what only the studio needs. */
-export function shownLine({ command, stateFlag }: Studio, { words, input }: CommandLine): string {
-  const state = stateFlag === undefined ? [] : [`--state=${stateFlag}`];
-  return lineText(command, { words: [...words, ...state], ...(input !== undefined && { input }) });
+export function shownLine({ command, where }: Studio, { words, input }: CommandLine): string {
+  return lineText(command, { words: [...words, ...where], ...(input !== undefined && { input }) });
 }
 
 export async function actAnswer({ params, body }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
@@ -220,7 +229,8 @@ export async function actAnswer({ params, body }: StudioRequest, studio: Studio)
     } satisfies AnsweredDocument);
   }
   const place = mailPlace(journal, stateDir);
-  await answerQuestion(place, asked, question, said, studio.now(), studio.env, "studio");
+  const how = { wakes: wantsMore && !asked.isPaused };
+  await answerQuestion(place, asked, question, said, studio.now(), studio.env, "studio", how);
   const more = wantsMore ? await goesOn(journal, studio, asked) : ({ goesOn: "no" } as const);
   const command = shownLine(studio, { words: wantsMore ? words : [...words, "--no-resume"] });
   return reply({ ...settled, ...more, command } satisfies AnsweredDocument);

@@ -2,9 +2,11 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { packageFile } from "../flow/package-file.ts";
 
-export type Asset = { readonly type: string; readonly body: Buffer };
+/** `packed`: the body as gzip, made once and as small as it gets. */
+export type Asset = { readonly type: string; readonly body: Buffer; readonly packed: Buffer };
 
 /** The file of this name; null: the page has none. */
 export type Assets = (name: string) => Promise<Asset | null>;
@@ -13,6 +15,7 @@ const TYPES = {
   "index.html": "text/html; charset=utf-8",
   "page.css": "text/css; charset=utf-8",
   "page.js": "text/javascript; charset=utf-8",
+  "more.js": "text/javascript; charset=utf-8",
   "icon.svg": "image/svg+xml",
 } as const;
 
@@ -50,5 +53,10 @@ async function bundled(): Promise<ReadonlyMap<string, Asset>> {
 
 function filesIn(place: (name: AssetName) => string | URL): ReadonlyMap<string, Asset> {
   const names = Object.keys(TYPES) as readonly AssetName[];
-  return new Map(names.map((name) => [name, { type: TYPES[name], body: readFileSync(place(name)) }]));
+  return new Map(
+    names.map((name) => {
+      const body = readFileSync(place(name));
+      return [name, { type: TYPES[name], body, packed: gzipSync(body, { level: 9 }) }];
+    }),
+  );
 }

@@ -5,6 +5,7 @@ import { unescapeSegment } from "../flow/json-pointer.ts";
 import { shellWord, shown } from "../flow/text/harmless.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { INPUT_TEXT, readsInput } from "../flow/text/template.ts";
+import { HIDDEN_VALUE, holdsRedacted } from "../flow/text/redacted.ts";
 import { coerceParameters } from "../load/parameters.ts";
 import type { StartRequest } from "./wire.ts";
 
@@ -100,8 +101,11 @@ export function judgeArguments(
     ...parameters.map(({ name }) => name),
     ...errors.map(({ field }) => field),
   ]);
+  const hidden = Object.entries(given)
+    .filter(([, value]) => holdsRedacted(textOf(value)))
+    .map(([name]) => ({ field: name, message: HIDDEN_VALUE }));
   const strange = Object.keys(given).filter((name) => !known.has(name));
-  return { args, errors: [...errors, ...strange.flatMap((name) => strayFault(flow, name))] };
+  return { args, errors: [...errors, ...hidden, ...strange.flatMap((name) => strayFault(flow, name))] };
 }
 
 /** A name that no flag gives: stages take it with `--input`, everything else not at all. */

@@ -1,5 +1,5 @@
 /** The journal as the studio reads it: opened once there is one, again where it was replaced, and never for long at a time. */
-import { statSync } from "node:fs";
+import { statSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Journal } from "../engine/ports.ts";
@@ -10,8 +10,13 @@ import { isServerAddress } from "../run/world/project.ts";
 export type Door = {
   /** null: nothing is recorded. JOURNAL_UNAVAILABLE: what is there cannot be read. */
   readonly journal: () => Promise<Journal | null>;
+  /** Calls back when something was written to the file of the journal. Gives what ends it. */
+  readonly watch: (changed: () => void) => () => void;
   readonly close: () => Promise<void>;
 };
+
+/** A person looks at the page: that a server is away is said soon. */
+const PATIENCE_MS = 2000;
 
 type Opened = { readonly id: string; readonly journal: Promise<Journal | null> };
 
@@ -34,7 +39,9 @@ export function openDoor(place: string, env: NodeJS.ProcessEnv): Door {
       if (opened !== null && opened.id !== id) await shut();
       if (id === null || isClosed) return null;
       if (opened === null) {
-        const journal = openExistingJournal(place, { now: Date.now }, { env }).then(considerate);
+        const journal = openExistingJournal(place, { now: Date.now }, { env, patienceMs: PATIENCE_MS }).then(
+          considerate,
+        );
         const attempt = { id, journal };
         opened = attempt;
         // What failed is tried again by the next request.
@@ -43,6 +50,19 @@ export function openDoor(place: string, env: NodeJS.ProcessEnv): Door {
         });
       }
       return await opened.journal;
+    },
+    watch(changed) {
+      if (isServerAddress(place)) return () => undefined;
+      try {
+        const watcher = watch(place, { persistent: false }, (_event, name) => {
+          if (name?.startsWith("runs.db") !== false) changed();
+        });
+        // Where nothing can be watched, the journal is looked at from time to time all the same.
+        watcher.on("error", () => watcher.close());
+        return () => watcher.close();
+      } catch {
+        return () => undefined;
+      }
     },
     async close() {
       isClosed = true;

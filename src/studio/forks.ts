@@ -1,5 +1,6 @@
 /** Routes about forks: what one would share, recording it, and going on with it. */
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
+import { HIDDEN_VALUE, holdsRedacted } from "../flow/text/redacted.ts";
 import { RunnerError } from "../run/errors.ts";
 import { partRun, previewFork, type Edits, type PartOptions, type Parted } from "../run/fork.ts";
 import { readRun } from "../run/records/runs.ts";
@@ -99,6 +100,9 @@ function forkRequest(run: string, body: JsonObject): Forking {
       "A fork that adopts the current files takes its prompts and models from them: edit them there.";
     throw new StudioRefusal(400, "USAGE", why, { field: "adopt" });
   }
+  for (const [field, edit] of Object.entries({ output, handoff, prompts }))
+    if (edit !== undefined && holdsRedacted(JSON.stringify(edit)))
+      throw new StudioRefusal(400, "USAGE", HIDDEN_VALUE, { field });
   const edits: Edits = {
     ...(output !== undefined && { output }),
     ...(handoff !== undefined && { handoff }),

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { accessSync, constants, existsSync } from "node:fs";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { resolve } from "node:path";
 import { createRedactor } from "../boundaries/redact/redact.ts";
 import { errorText } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
@@ -25,6 +26,8 @@ export type StudioOptions = {
   readonly version: string;
   /** How this user types the command. */
   readonly command: string;
+  /** The folder was named on the command line, so a command that somebody pastes has to name it too. */
+  readonly isCwdGiven?: boolean;
   readonly knowledge: CommandKnowledge;
   /** Absent: one that follows from the project's folder, or the next free one. 0: any. */
   readonly port?: number | undefined;
@@ -51,7 +54,7 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
   const door = openDoor(recordPlace(project), env);
   const shelf = createShelf();
   const desk = createDesk(project, options.knowledge, { cwd, stateFlag: stateDir, env });
-  const news = withFileNews(createNews(door.journal, shelf), desk, closing.signal);
+  const news = withFileNews(createNews(door.journal, shelf, { watch: door.watch }), desk, closing.signal);
   const streams = createStreams();
   const { value: redact } = createRedactor(() => secretsOf({ env, cwd }));
   const host = options.host ?? "127.0.0.1";
@@ -59,7 +62,10 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
   const studio: Studio = {
     project,
     cwd,
-    stateFlag: stateDir,
+    where: [
+      ...(options.isCwdGiven === true ? [`--cwd=${resolve(cwd)}`] : []),
+      ...(stateDir === undefined ? [] : [`--state=${recordPlace(project)}`]),
+    ],
     env,
     version,
     command,

@@ -57,7 +57,7 @@ const MOST_ANSWERED = 50;
 const RECENT_RUNS = 100;
 
 export async function lookAtProject(_asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
-  const { project, version, readOnly, command, began } = studio;
+  const { project, version, readOnly, command, where, began } = studio;
   return reply({
     v: 1,
     name: basename(project.root),
@@ -66,6 +66,7 @@ export async function lookAtProject(_asked: StudioRequest, studio: Studio): Prom
     version,
     readOnly,
     command,
+    where,
     began,
     agents: listAgents(project),
     models: modelsSeen(studio),

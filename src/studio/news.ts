@@ -1,5 +1,6 @@
 /** One look at the journal for everybody who listens: which runs changed, which are gone, and how many questions are open. */
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
+import { errorText } from "../flow/text/harmless.ts";
 import { everyRow, summarise, type RunSummary } from "../run/records/runs.ts";
 import type { FoldShelf } from "./shelf.ts";
 import type { LineFacts, RunLine, StreamMessage } from "./wire.ts";
@@ -13,6 +14,8 @@ export type StudioNews = {
   readonly asking: (journal: Journal) => Promise<ReadonlyMap<string, number>>;
   /** The cursor from which on everybody who listens hears of everything. */
   readonly ready: () => Promise<string>;
+  /** Why the journal cannot be read; null: it can. */
+  readonly problem: () => string | null;
   /** Tells everybody. */
   readonly say: (message: StreamMessage) => void;
   /** What has to be done before the process may end. */
@@ -26,11 +29,14 @@ export type NewsListener = {
   readonly looked: (changed: ReadonlySet<string>, journal: Journal, cursor: string) => void;
 };
 
-/** How long a change stays unseen at most. */
+/** How long a change stays unseen at most while runs move. */
 export const LOOK_MS = 40;
-/** So many looks apart: messages about rows, and asking whether processes still drive their runs. */
-const ROWS_EVERY = 6;
-const OWNERS_EVERY = 12;
+/** How long nothing has to happen until looks are rarer, and how rare. */
+const CALM_AFTER_MS = 2000;
+const CALM_MS = 250;
+/** So far apart: messages about rows, and asking whether processes still drive their runs. */
+const ROWS_MS = 240;
+const OWNERS_MS = 480;
 /** Rows in one message. */
 const MOST_ROWS = 100;
 /** Entries that are read at once. */
@@ -38,14 +44,23 @@ const MOST_NEWS = 500;
 const MOST_FACTS = 5000;
 /** The first rows of a list wait so long for what is not known yet. */
 const PATIENCE_MS = 60;
+/** How long a journal that cannot be read is left alone. */
+const AWAY_MS = 1000;
 
 type Known = { readonly events: number; readonly createdAt: number; readonly facts: LineFacts | null };
+
+export type NewsOptions = {
+  /** Calls back when the journal may have been written to, where that can be known without looking. Gives what ends it. */
+  readonly watch?: (changed: () => void) => () => void;
+  readonly calmMs?: number;
+};
 
 export function createNews(
   open: () => Promise<Journal | null>,
   shelf: FoldShelf,
-  now: () => number = Date.now,
+  { watch = () => () => undefined, calmMs = CALM_MS }: NewsOptions = {},
 ): StudioNews {
+  const now = () => performance.now();
   const listeners = new Set<NewsListener>();
   const facts = new Map<string, Known>();
   /** Runs whose rows have to be told of. */
@@ -60,8 +75,16 @@ export function createNews(
   let looking: Promise<void> | null = null;
   /** No listener has heard anything yet, so nothing can be missing. */
   let isFirst = true;
-  let looks = 0;
+  let rowsAt = 0;
+  let ownersAt = 0;
+  /** When something was new. */
+  let newsAt = 0;
+  let lookedAt = 0;
+  let unwatch: (() => void) | null = null;
+  /** Something may have been written since the newest look began. */
+  let isWoken = false;
   let isClosed = false;
+  let problem: string | null = null;
 
   const say = (message: StreamMessage) => {
     for (const { hear } of listeners) hear(message, toWire(opened?.cursor ?? ""));
@@ -104,26 +127,47 @@ export function createNews(
   };
 
   const look = async () => {
-    const journal = await open().catch((error: unknown) => {
-      if (error instanceof RunnerError) return null;
-      throw error;
-    });
-    const wasFirst = isFirst;
-    isFirst = false;
+    const journal = await open();
     if (journal === null || journal !== opened?.journal) {
-      const isChanged = !wasFirst && (opened !== null || journal !== null);
+      const isChanged = !isFirst && (opened !== null || journal !== null);
       opened = null;
       asks = null;
       if (journal !== null) await begin(journal);
-      if (isChanged) say({ type: "reset" });
+      isFirst = false;
+      noteProblem(null);
+      if (isChanged) await tellReset(journal);
       return;
     }
-    looks += 1;
     const changed = await newsOf(opened);
-    if (looks % OWNERS_EVERY === 0) await lookAtOwners(journal);
-    if (looks % ROWS_EVERY === 0) await tellRows(opened);
+    if (changed.size > 0) newsAt = now();
+    if (now() - ownersAt >= OWNERS_MS) {
+      ownersAt = now();
+      await lookAtOwners(journal);
+    }
+    if (now() - rowsAt >= ROWS_MS) {
+      rowsAt = now();
+      await tellRows(opened);
+    }
     const cursor = toWire(opened.cursor);
     for (const { looked } of listeners) looked(changed, journal, cursor);
+  };
+
+  const tellReset = async (journal: Journal | null) => {
+    say({ type: "reset" });
+    const map = journal === null ? new Map<string, number>() : await asking(journal);
+    say({ type: "questions", open: sum(map), runs: [...map.keys()] });
+  };
+
+  /** What was known may have changed meanwhile, so all of it is looked at again once it can be read. */
+  const noteProblem = (reason: string | null) => {
+    if (reason !== null) {
+      opened = null;
+      asks = null;
+      isFirst = false;
+    }
+    if (reason === problem) return;
+    problem = reason;
+    say({ type: "journal", problem });
   };
 
   const newsOf = async (at: NonNullable<typeof opened>): Promise<ReadonlySet<string>> => {
@@ -137,7 +181,7 @@ export function createNews(
       at.cursor = cursor;
       if (lost) {
         asks = null;
-        say({ type: "reset" });
+        await tellReset(at.journal);
         break;
       }
       for (const { run, seq } of entries) {
@@ -221,32 +265,52 @@ export function createNews(
   // What cannot be read now is looked at again.
   const lookOnce = () =>
     (looking ??= look()
-      .catch(() => undefined)
+      .catch((error: unknown) => noteProblem(errorText(error)))
       .finally(() => {
         looking = null;
       }));
 
   const goOn = async () => {
+    isWoken = false;
+    lookedAt = now();
     await lookOnce();
-    timer = undefined;
-    if (listeners.size > 0 && !isClosed) timer = setTimeout(() => void goOn(), LOOK_MS);
+    if (listeners.size === 0 || isClosed) return;
+    const isCalm = now() - newsAt > CALM_AFTER_MS && dirty.size === 0 && problem === null;
+    if (!isCalm) rest();
+    else unwatch ??= watch(wake);
+    lookIn(problem !== null ? AWAY_MS : isCalm && !isWoken ? calmMs : LOOK_MS);
+  };
+
+  const wake = () => {
+    isWoken = true;
+    if (looking === null) lookIn(Math.max(0, lookedAt + LOOK_MS - now()));
+  };
+
+  const lookIn = (ms: number) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void goOn(), ms);
+  };
+
+  const rest = () => {
+    clearTimeout(timer);
+    unwatch?.();
+    unwatch = null;
   };
 
   return {
     say,
     asking,
+    problem: () => problem,
     listen(listener) {
       if (listeners.size === 0) {
         opened = null;
         isFirst = true;
       }
       listeners.add(listener);
-      timer ??= setTimeout(() => void goOn(), 0);
+      if (listeners.size === 1) lookIn(0);
       return () => {
         listeners.delete(listener);
-        if (listeners.size > 0) return;
-        clearTimeout(timer);
-        timer = undefined;
+        if (listeners.size === 0) rest();
       };
     },
     async ready() {
@@ -268,7 +332,7 @@ export function createNews(
     },
     close() {
       isClosed = true;
-      clearTimeout(timer);
+      rest();
     },
   };
 }

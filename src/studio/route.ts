@@ -45,8 +45,8 @@ export type Studio = {
   readonly project: Project;
   /** The folder that commands are started in. */
   readonly cwd: string;
-  /** As `--state` was given; the commands that the studio starts are given it too. */
-  readonly stateFlag: string | undefined;
+  /** Words that lead a command to this project, wherever it is typed. */
+  readonly where: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly version: string;
   /** How this user types the command, and the file and arguments that it is started by. */
@@ -123,6 +123,7 @@ const CONFLICT: ReadonlySet<string> = new Set([
   "RUN_OPEN",
   "RUN_OVER",
   "RUN_PAUSED",
+  "RUN_HELD",
   "FLOW_INCOMPATIBLE",
   "FLOW_INVALID",
   "NOT_DRIVEN",

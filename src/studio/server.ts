@@ -5,7 +5,7 @@ import { constants, gzip } from "node:zlib";
 import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { errorText, jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
-import type { Assets } from "./assets.ts";
+import type { Asset, Assets } from "./assets.ts";
 import { judgeRequest, MOST_BODY, type GuardRules } from "./guard.ts";
 import {
   findRoute,
@@ -42,6 +42,9 @@ const HEADERS = {
 
 const HEAD_MS = 5000;
 const REQUEST_MS = 30_000;
+/** How much of a refused request is still read, and how long the client may be silent. */
+const MOST_DISCARDED = 64 * MOST_BODY;
+const SILENT_MS = 500;
 const MOST_CONNECTIONS = 256;
 /** Shorter answers are not worth it. */
 const COMPRESS_FROM = 1024;
@@ -118,7 +121,8 @@ async function respond(
 async function readBody(request: IncomingMessage): Promise<JsonObject> {
   const parts: Buffer[] = [];
   let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
+  // A request that is left before its end is destroyed, and its answer with it, unless that is said here.
+  for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += part.length;
     if (bytes > MOST_BODY)
       throw new StudioRefusal(413, "BODY_TOO_LARGE", "The body of a request may have 1 MB at most.");
@@ -148,7 +152,7 @@ async function sendPage(
   const [first = "", ...rest] = segments;
   const asset = await assets(rest.length === 0 && first.includes(".") ? first : "index.html");
   if (asset === null) throw new StudioRefusal(404, "NOT_FOUND", "The studio has no such file.");
-  await sendBody(request, response, 200, asset.type, asset.body, isHead);
+  await sendBody(request, response, 200, asset, isHead);
 }
 
 async function send(
@@ -198,9 +202,23 @@ async function sendRefusal(
 ): Promise<void> {
   const [status, refusal] = refusalOf(error);
   if (status === 401) response.setHeader("WWW-Authenticate", "Bearer");
-  // What was sent besides is not read any more.
   if (!request.complete) response.setHeader("Connection", "close");
   await sendJson(request, response, status, studio.redact(refusal)).catch(() => response.destroy());
+}
+
+/** What is still sent is taken and dropped: a connection that is closed before that is reset, and the answer is lost. */
+async function discarded(request: IncomingMessage): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, SILENT_MS);
+  let bytes = 0;
+  request.on("data", (part: Buffer) => {
+    bytes += part.length;
+    if (bytes > MOST_DISCARDED) resolve();
+    else timer.refresh();
+  });
+  for (const over of ["end", "close", "error"]) request.once(over, () => resolve());
+  await promise;
+  clearTimeout(timer);
 }
 
 /** What went wrong, as every refusal of the studio says it. */
@@ -218,25 +236,26 @@ async function sendJson(
   document: object,
 ): Promise<void> {
   const body = Buffer.from(jsonLine(document));
-  await sendBody(request, response, status, "application/json; charset=utf-8", body, false);
+  await sendBody(request, response, status, { type: "application/json; charset=utf-8", body }, false);
 }
 
 async function sendBody(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
-  type: string,
-  body: Buffer,
+  { type, body, packed }: Pick<Asset, "type" | "body"> & Partial<Asset>,
   isHead: boolean,
 ): Promise<void> {
   const accepted = request.headers["accept-encoding"] ?? "";
   const isShort = body.length < COMPRESS_FROM || !/\bgzip\b/.test(accepted);
-  const sent = isShort ? body : await compress(body, { level: constants.Z_BEST_SPEED });
+  const sent = isShort ? body : (packed ?? (await compress(body, { level: constants.Z_BEST_SPEED })));
   response.writeHead(status, {
     "Content-Type": type,
     "Content-Length": sent.length,
     ...(!isShort && { "Content-Encoding": "gzip" }),
     Vary: "Accept-Encoding",
   });
-  response.end(isHead ? undefined : sent);
+  if (!isHead) response.write(sent);
+  if (!request.complete) await discarded(request);
+  response.end();
 }

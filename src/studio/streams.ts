@@ -35,7 +35,11 @@ export function createStreams(most = MOST_STREAMS): Streams {
           "TOO_MANY_STREAMS",
           `${most} pages are open already. Close one of them.`,
         );
-      const journal = await studio.journal();
+      // What cannot be read is said in the stream, which goes on by itself.
+      const journal = await studio.journal().catch((error: unknown) => {
+        if (error instanceof RunnerError) return null;
+        throw error;
+      });
       return {
         kind: "stream",
         open(line) {
@@ -106,6 +110,8 @@ function openStream(
   const catchUp = async () => {
     const cursor = await studio.news.ready();
     send({ type: "hello", cursor, began: studio.began }, cursor);
+    const problem = studio.news.problem();
+    if (problem !== null) send({ type: "journal", problem }, cursor);
     if (journal === null) return send({ type: "questions", open: 0, runs: [] }, cursor);
     if (after !== undefined && after !== cursor) await tellMissed(journal, cursor);
     const asking = await studio.news.asking(journal);

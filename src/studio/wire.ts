@@ -20,7 +20,7 @@ import type { AnswerBudget } from "../tell/budget.ts";
 import type { Comparison } from "../tell/compare.ts";
 import type { AgentExplained } from "../tell/explain.ts";
 import type { StepExplained } from "../tell/explain-step.ts";
-import type { Frame } from "../tell/frames.ts";
+import type { Frame, TakenWay } from "../tell/frames.ts";
 import type { LogLine } from "../tell/log-line.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
 import type { Edge, Outline } from "../tell/outline.ts";
@@ -53,6 +53,8 @@ export type ProjectDocument = {
   readonly readOnly: { readonly why: string } | null;
   /** How this user types the command: `lockstep`, `npx lockstep` or `npm run -s lockstep --`. */
   readonly command: string;
+  /** Words that lead such a command to this project, as `--state=DIR`, where it was started with them. */
+  readonly where: readonly string[];
   /** When the server began; another value means that another server answers. */
   readonly began: number;
   readonly agents: readonly string[];
@@ -324,7 +326,10 @@ export type CompareDocument = Comparison & {
   readonly outlines: readonly [Outline, Outline];
   /** The steps of each, in order. */
   readonly ways: readonly [readonly VisitSeen[], readonly VisitSeen[]];
+  /** The edges that each took, and how often. */
+  readonly taken: readonly [readonly TakenTimes[], readonly TakenTimes[]];
 };
+export type TakenTimes = readonly [way: TakenWay, times: number];
 /** `figures?agent=NAME&since=MS&flow=DIGEST`; `since`: epoch milliseconds. Places such as `in` count from 0 in `ids`. */
 export type FiguresDocument = AddedFigures & {
   readonly v: 1;
@@ -447,6 +452,8 @@ export type StreamMessage =
   | { readonly type: "questions"; readonly open: number; readonly runs: readonly string[] }
   /** The files of these agents changed. */
   | { readonly type: "files"; readonly agents: readonly string[] }
+  /** Why the recorded runs cannot be read at the moment; null: they can be read again, and `reset` follows. */
+  | { readonly type: "journal"; readonly problem: string | null }
   /** Runs that were removed. */
   | { readonly type: "gone"; readonly runs: readonly string[] }
   /** The client fell behind: ask for everything again. */

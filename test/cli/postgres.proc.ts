@@ -4,6 +4,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pgPackage, serversHere, startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { readPostgresAddress } from "../../src/journal/postgres/address.ts";
+import { openPostgres } from "../../src/journal/postgres/connection.ts";
 import { needs } from "../needs.ts";
 import { until } from "../until.ts";
 import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "./world.ts";
@@ -172,6 +174,91 @@ describe("runs on PostgreSQL", { skip }, () => {
     const again = await elsewhere.lockstep(["answer", asking.run, "allow"], { env: around });
     assert.match(again.stderr, /waits for no answer/);
     assert.ok(!existsSync(join(elsewhere.root, ".lockstep")), "letters lie on the server");
+  });
+
+  test("of a fleet: answered, resumed and continued from anywhere, they ask for a worker", async () => {
+    using world = project();
+    using elsewhere = createWorld();
+    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=offered` };
+    const address = readPostgresAddress(around.LOCKSTEP_STATE);
+    const postgres = openPostgres({ address, pg: pgPackage()!, patienceMs: 60_000 });
+    try {
+      assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
+      writeAsking(world);
+      const asked = await world.lockstep([...run.with(5, "asking.json"), "--on-permission", "halt"], {
+        env: around,
+      });
+      assert.equal(asked.code, 5, asked.stderr);
+      const id = String(onlyDocument(asked).run);
+      const row = async (change = "") => {
+        const text = `UPDATE offered.run SET queue = 'runs', grp = 'g' ${change} RETURNING wakes, due IS NOT NULL AS due`;
+        const [found] = await postgres.send({ name: `row${change.length}`, text });
+        return `${String(found?.wakes)} ${String(found?.due)}`;
+      };
+      const says = async (args: readonly string[], from: World = elsewhere) => {
+        const { code, stdout, stderr } = await from.lockstep([...args, "--no-color"], { env: around });
+        return `${code} ${stdout}${stderr}`;
+      };
+      assert.equal(await row(), "0 false");
+      assert.match(await says(["resume", id]), /^0 A worker continues run \w+ \(queue runs\)/);
+      assert.equal(await row(", due = NULL"), "1 false");
+      assert.match(await says(["resume", id, "--model", "openai/x"]), /^2 .*--model has no effect.*--here/s);
+      assert.match(await says(["answer", id, "allow"]), /^0 Answered .*A worker of the fleet continues/);
+      assert.equal(await row(), "2 true");
+      assert.match(await says(["pause", id]), /^0 .*is paused/);
+      assert.match(await says(["resume", id]), /^5 .*is paused/s);
+      assert.match(await says(["continue", id]), /^0 A worker continues/);
+      assert.equal(await row(", held = 'poisoned', held_because = 'Three workers died.'"), "3 true");
+      assert.match(await says(["continue", id]), /^3 .*Three workers died\..*lockstep fleet retry/s);
+      assert.equal(await row(", held = NULL"), "3 true");
+      // The wish to continue holds for whoever drives it next.
+      assert.match(await says(["resume", id, "--here"], world), /"outcome":"success"/);
+      assert.match(await says(["resume", id]), /had already ended/);
+      assert.ok(existsSync(join(world.root, "made.txt")), "the answer counted");
+    } finally {
+      await postgres.close();
+    }
+  });
+
+  test("of a fleet are held to limits that the command sets, shows and removes", async () => {
+    using world = createWorld();
+    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=limited` };
+    const says = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await world.lockstep(["fleet", "limit", ...args], { env: around });
+      return `${code} ${stdout}${stderr}`;
+    };
+    assert.match(await says(), /^3 .*no tables.*lockstep fleet init/s);
+    assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
+    assert.match(await says(), /^0 The fleet has no limits/);
+    assert.match(
+      await says("acme/big.tokens", "600000/min"),
+      /^0 acme\/big\.tokens +600000\/min +100000 left\n$/,
+    );
+    await says("acme/big.tokens", "60000/min");
+    await says("costUsd", "20/day");
+    const shown = await says("costUsd", "5/day", "--group", "nightly", "--json");
+    const { limits } = JSON.parse(shown.slice(2)) as { readonly limits: readonly object[] };
+    const rate = { name: "acme/big.tokens", group: null, amount: 60_000, periodMs: 60_000, burst: 10_000 };
+    const budget = { name: "costUsd", periodMs: 86_400_000, notBefore: null };
+    assert.deepEqual(limits, [
+      { ...rate, left: 10_000, notBefore: null },
+      { ...budget, group: null, amount: 20, burst: 20, left: 20 },
+      { ...budget, group: "nightly", amount: 5, burst: 5, left: 5 },
+    ]);
+    assert.match(await says("costUsd", "none", "--group", "nightly"), /^0 acme[^(]*\n$/s);
+    const wrong: readonly [args: readonly string[], says: RegExp][] = [
+      [["costUsd", "none", "--group", "nightly"], /There is no limit costUsd \(group nightly\)/],
+      [["costUsd"], /needs AMOUNT\/PERIOD/],
+      [["big.tokens", "1/s"], /Use PROVIDER\/MODEL\.requests/],
+      [["costUsd", "much"], /is not a limit/],
+    ];
+    for (const [args, words] of wrong) {
+      const said = await says(...args);
+      assert.ok(said.startsWith("2 "), said);
+      assert.match(said, words);
+    }
+    const folder = await world.lockstep(["fleet", "limit"], { env });
+    assert.match(`${folder.code} ${folder.stderr}`, /^2 .*fleet limit needs the address of a server/s);
   });
 
   test("what is wrong with the address is a sentence", async () => {

@@ -1,12 +1,15 @@
 /** tests/settings.yaml: what is read, and what is reported with its line. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Flow } from "../../src/flow/flow.ts";
 import { NO_SETTINGS } from "../../src/flow/test-settings.ts";
 import { readTestSettings } from "../../src/load/test-settings.ts";
+import { sketchCheck, sketchFlow } from "../../src/testing/flows.ts";
 import { filesOf } from "./world.ts";
 
-const flow = { agent: "a", steps: { one: {}, two: {} } } as unknown as Flow;
+const flow = sketchFlow(
+  { one: { edges: { next: "two" } }, two: { edges: { next: "one", closing: null } } },
+  { agent: "a", checks: { green: sketchCheck("green", "make test") } },
+);
 const read = (text: string, name = "settings.yaml") =>
   readTestSettings(flow, filesOf({ [`.agent/a/tests/${name}`]: text }));
 
@@ -24,7 +27,7 @@ test("every key is read, with the lines of what reports name", () => {
       "before: { two: one }",
       "never:",
       "  - two next -> one",
-      "  - [one next, two next]",
+      "  - [one next, ..., two next x green-failed, two x * -> end, one -, two abort, re:^two]",
       "within: { visits: 8 }",
     ].join("\n"),
   );
@@ -37,7 +40,18 @@ test("every key is read, with the lines of what reports name", () => {
     before: { two: ["one"] },
     never: [
       { path: ["two next -> one"], line: 7 },
-      { path: ["one next", "two next"], line: 8 },
+      {
+        path: [
+          "one next",
+          "...",
+          "two next x green-failed",
+          "two x * -> end",
+          "one -",
+          "two abort",
+          "re:^two",
+        ],
+        line: 8,
+      },
     ],
     within: { visits: 8 },
   });
@@ -57,7 +71,15 @@ const wrong: readonly (readonly [string, string, number, RegExp])[] = [
   ["before: { thre: one }", "TEST-SETTING", 1, /no step "thre"/],
   ["before: { two: oen }", "TEST-SETTING", 1, /Did you mean "one"/],
   ["before: { two: [] }", "TEST-SETTING", 1, /does not name a step/],
-  ["never:\n  - [1]", "TEST-SETTING", 2, /never/],
+  ["never:\n  - [1]", "TEST-SETTING", 2, /1 is not a decision of a path/],
+  ['never:\n  - ""', "TEST-SETTING", 2, /"" is not a decision of a path/],
+  ["never:\n  - []", "TEST-SETTING", 2, /names no decision, so it forbids nothing/],
+  ["never:\n  - [...]", "TEST-SETTING", 2, /names no decision, so it forbids every run/],
+  ["never:\n  - [one next, ..., tow]", "TEST-SETTING", 2, /no step "tow" in the flow\. Did you mean "two"/],
+  ["never:\n  - two next -> oen", "TEST-SETTING", 2, /no step "oen"/],
+  ["never:\n  - one nxet", "TEST-SETTING", 2, /step "one" cannot say "nxet"\. Did you mean "next"/],
+  ["never:\n  - two closing x gren-failed", "TEST-SETTING", 2, /Did you mean "green-failed"/],
+  ["never:\n  - 're:('", "TEST-SETTING", 2, /"re:\(" of never cannot be used/],
   ["within: { hours: 3 }", "TEST-SETTING", 1, /hours/],
   ["coverage: [", "TEST-KEY", 1, /cannot be read/],
 ];

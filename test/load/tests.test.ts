@@ -5,25 +5,34 @@ import { NOTHING_AROUND } from "../../src/flow/flow-test.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import type { Json, JsonObject } from "../../src/flow/json.ts";
 import { readTests, testPaths, testsIn } from "../../src/load/tests.ts";
-import { sketchCheck, sketchFlow } from "../../src/testing/flows.ts";
+import { sketchCheck, sketchFlow, sketchMachine } from "../../src/testing/flows.ts";
 import { filesOf, type Tree } from "./world.ts";
 
 const FOLDER = ".agent/sketch/tests";
 const FILE = `${FOLDER}/a.json`;
 
-const FLOW: Flow = sketchFlow(
+const SKETCH = sketchFlow(
   {
-    begin: { edges: { next: "close" } },
-    close: { edges: { closing: null } },
-    free: { edges: {}, free: true },
+    begin: {
+      edges: { next: "close" },
+      handoff: ["plan"],
+      tools: ["Read", "Bash(git status)", "mcp__shop__*"],
+    },
+    close: { edges: { closing: null }, tools: ["Grep"] },
+    free: { edges: {}, free: true, tools: [] },
   },
   {
     checks: { green: sketchCheck("green", "make test") },
     parameters: [
       { name: "issue", type: "number", required: false, default: null },
     ] as unknown as Flow["parameters"],
+    hooks: { file: "hooks.ts", digest: "" },
   },
 );
+const FLOW: Flow = {
+  ...SKETCH,
+  steps: { ...SKETCH.steps, ...sketchMachine({ build: {} }).steps },
+};
 
 const BESIDE: Tree = {
   [`${FOLDER}/fixtures/out.txt`]: "7 failed",
@@ -32,6 +41,9 @@ const BESIDE: Tree = {
   [`${FOLDER}/fixtures/shop/cart.js`]: "",
 };
 
+const onCopy = (expect: Json) => one({ project: "fixtures/shop", expect });
+const expecting = (expect: Json) => one({ expect });
+
 const read = (written: Json, more: Tree = {}) =>
   readTests(FLOW, filesOf({ ...BESIDE, [FILE]: JSON.stringify(written), ...more }));
 
@@ -39,10 +51,41 @@ const one = (written: JsonObject) => ({ tests: [{ name: "t", ...written }] });
 const reply = (written: Json) => one({ script: [written] });
 
 test("test files are those of the folder with a known ending, in the order of their names", () => {
-  const names = ["b.yml", "a.yaml", "c.json", "settings.yaml", "settings.json", ".hidden.yaml", "notes.md"];
+  const names = [
+    "b.yml",
+    "a.yaml",
+    "c.json",
+    "D.YAML",
+    "settings.yaml",
+    "settings.json",
+    ".hidden.yaml",
+    "notes.md",
+  ];
   const files = filesOf(Object.fromEntries(names.map((name) => [`${FOLDER}/${name}`, ""])));
-  assert.deepEqual(testPaths("sketch", files), [`${FOLDER}/a.yaml`, `${FOLDER}/b.yml`, `${FOLDER}/c.json`]);
+  assert.deepEqual(
+    testPaths("sketch", files),
+    ["D.YAML", "a.yaml", "b.yml", "c.json"].map((name) => `${FOLDER}/${name}`),
+  );
   assert.deepEqual(testPaths("sketch", filesOf({})), []);
+});
+
+test("files that hold tests and are not read are named; what tests use, and settings, are not", () => {
+  const holding = "params: { issue: 1 }\ntests:\n  - { name: t, script: [begin next] }\n";
+  const unread = ["a.yaml.txt", ".hidden.yml", "sub/b.yaml", "a.test", "Settings", "sub/c.json"];
+  const tree = Object.fromEntries(unread.map((name) => [`${FOLDER}/${name}`, holding]));
+  const beside = ["notes.md", "fixtures/x.yaml", "a.yaml~", "sub/deep/x.yaml", "snapshots/x.yaml"];
+  const { problems } = read(one({}), {
+    ...tree,
+    [`${FOLDER}/sub/c.json`]: JSON.stringify({ tests: [] }),
+    [`${FOLDER}/shop/package.json`]: JSON.stringify({ scripts: { tests: "x" } }),
+    ...Object.fromEntries(beside.map((name) => [`${FOLDER}/${name}`, holding])),
+  });
+  assert.deepEqual(
+    problems
+      .map(({ code, severity, file }) => `${code} ${severity} ${file.slice(FOLDER.length + 1)}`)
+      .toSorted(),
+    unread.map((name) => `TEST-UNREAD warning ${name}`).toSorted(),
+  );
 });
 
 test("everything that can be written is read, and a test adds to what its file says, or replaces it", () => {
@@ -64,7 +107,7 @@ test("everything that can be written is read, and a test adds to what its file s
         input: "its own",
         checks: { green: [{ exit: 2, stdout: "file:fixtures/out.txt" }, "pass"] },
         tools: { Read: ["file:fixtures/out.txt", { ok: false }] },
-        hooks: { "begin.exit": [1, 2] },
+        hooks: { "build.exit": [1, 2] },
         sights: [],
         answers: [],
         clock: "1970-01-01T00:00:01Z",
@@ -135,7 +178,7 @@ test("everything that can be written is read, and a test adds to what its file s
       ],
       Grep: [{ ok: false, content: "none" }],
     },
-    hooks: { setup: [{ a: 1 }], "begin.exit": [1, 2] },
+    hooks: { setup: [{ a: 1 }], "build.exit": [1, 2] },
     sights: [],
     answers: [],
     github: null,
@@ -202,6 +245,48 @@ test("a list among the responses stands for its responses, so that YAML can name
     );
 });
 
+test("everything that means something can be expected", () => {
+  const { problems } = read({
+    tests: [
+      ...[
+        { outcome: "re:^(?:failed|waiting)$", code: "absent", exit: 4, final: "absent", reason: "re:^Step" },
+        { final: "re:^b", path: ["begin next", "...", "re:^close", "begin x *", "begin next x p -> close"] },
+        { path: ["begin -", "free - -> fork begin+close", "build ok -> end"], final: "close" },
+        { visits: { begin: 0, close: "absent", free: "> 0" }, turns: "<= 3", tokens: 0.5, waited: "< 10" },
+        { costUsd: "absent", checks: [], calls: ["Read", "Bash denied", "..."], effects: ["label applied"] },
+        { checks: ["...", "green failed", "re:passed$"], asked: [], warnings: ["re:unused"] },
+        { handoff: { begin: { plan: "absent", other: 3 }, build: { any: "absent" }, close: "absent" } },
+        { said: { unseen: "word" } },
+        {
+          said: [
+            { at: "begin@2", saw: ["a", "re:b+"] },
+            { at: "close", unseen: ["c"] },
+          ],
+        },
+        { snapshot: "path" },
+      ].map((expect) => ({ name: "t", expect })),
+      ...[
+        { files: { "a/b.txt": "whole", "c.txt": "absent", "d.json": { json: { a: "re:x" } } }, changed: [] },
+        {
+          files: { "e.txt": { has: "a", lacks: ["re:b"] } },
+          git: { clean: true, commits: ">= 2", last: "re:a" },
+        },
+        { github: { issues: { "1": { state: "open" } } }, git: "absent" },
+      ].map((expect) => ({ name: "t", project: "fixtures/shop", git: true, github: {}, expect })),
+      {
+        name: "t",
+        tools: { Bash: "x", mcp__shop__buy: "y", done: "z" },
+        hooks: { "build.exit": 1, next: 2 },
+      },
+      { name: "t", project: "./fixtures/../../../../.agent/sketch/tests/fixtures/shop" },
+    ],
+  });
+  assert.deepEqual(
+    problems.map(({ pointer, message }) => `${pointer} ${message}`),
+    [],
+  );
+});
+
 const wrong: readonly (readonly [Json, code: string, pointer: string, message: RegExp])[] = [
   [{ tests: 3 }, "TEST-KEY", "/tests", /tests/],
   [{ tests: [] }, "TEST-KEY", "/tests", /tests/],
@@ -230,6 +315,157 @@ const wrong: readonly (readonly [Json, code: string, pointer: string, message: R
   [one({ expect: { pth: [] } }), "TEST-KEY", "/tests/0/expect/pth", /Did you mean "path"/],
   [one({ expect: { snapshot: ["path", "words"] } }), "TEST-KEY", "/tests/0/expect/snapshot", /"words"/],
   [one({ cases: [{ risk: 1 }] }), "TEST-KEY", "/tests/0/cases/0/risk", /"risk" of the cases is never used/],
+  [null, "TEST-KEY", "", /a\.json is empty/],
+  [{ tests: [{ name: "t" }, null] }, "TEST-KEY", "/tests/1", /The test is empty/],
+  [one({ skip: "" }), "TEST-KEY", "/tests/0/skip", /not empty/],
+  [one({ until: "" }), "TEST-KEY", "/tests/0/until", /not empty/],
+  [one({ cases: [] }), "TEST-KEY", "/tests/0/cases", /at least one entry/],
+  [one({ cases: [{}, null] }), "TEST-KEY", "/tests/0/cases/1", /The case is empty/],
+  [one({ name: "${case.a}" }), "TEST-KEY", "/tests/0", /\$\{case\.a\} is used, and the test has no cases/],
+  [
+    one({ input: "${case.risk}", cases: [{ risk: "a" }, { risk: "b", rsk: "c" }] }),
+    "TEST-KEY",
+    "/tests/0/cases/1/rsk",
+    /never used/,
+  ],
+  [
+    one({ input: "${case.a}${case.b}", cases: [{ a: 1, b: 2 }, { a: 1 }] }),
+    "TEST-KEY",
+    "/tests/0/cases/1",
+    /no value "b"/,
+  ],
+  [
+    one({ tools: { Raed: "x" } }),
+    "TEST-KEY",
+    "/tests/0/tools/Raed",
+    /may use the tool "Raed".*Did you mean "Read"/,
+  ],
+  [{ tools: { Write: "x" }, ...one({}) }, "TEST-KEY", "/tools/Write", /may use the tool "Write"/],
+  [one({ tools: { Read: [] } }), "TEST-KEY", "/tests/0/tools/Read", /results of "Read" is empty/],
+  [one({ checks: { green: [] } }), "TEST-KEY", "/tests/0/checks/green", /results of "green" is empty/],
+  [one({ hooks: { next: [] } }), "TEST-KEY", "/tests/0/hooks/next", /results of "next" is empty/],
+  [one({ hooks: { nxt: 1 } }), "TEST-KEY", "/tests/0/hooks/nxt", /Did you mean "next"/],
+  [one({ hooks: { "begin.next": 1 } }), "TEST-KEY", "/tests/0/hooks/begin.next", /not a hook of the flow/],
+  [
+    one({ project: "../../../../other" }),
+    "TEST-FIXTURE",
+    "/tests/0/project",
+    /\.\.\/other is not in the project/,
+  ],
+  [one({ project: "/etc" }), "TEST-FIXTURE", "/tests/0/project", /\/etc is not in the project/],
+  [
+    one({ project: "fixtures/out.txt" }),
+    "TEST-FIXTURE",
+    "/tests/0/project",
+    /is not a folder that can be read/,
+  ],
+  [one({ script: "../../../../x.yaml" }), "TEST-FIXTURE", "/tests/0/script", /leaves the project/],
+  [
+    one({ tools: { Read: "file:../../../../x" } }),
+    "TEST-FIXTURE",
+    "/tests/0/tools/Read",
+    /leaves the project/,
+  ],
+  [reply({ label: "next", saw: "" }), "TEST-KEY", "/tests/0/script/0/saw", /saw holds no word/],
+  [reply({ label: "next", unseen: [] }), "TEST-KEY", "/tests/0/script/0/unseen", /unseen holds no word/],
+  [
+    reply({ label: "next", unseen: ["re:("] }),
+    "TEST-KEY",
+    "/tests/0/script/0/unseen",
+    /"re:\(": .*not a valid regular/,
+  ],
+  [expecting({}), "TEST-KEY", "/tests/0/expect", /pass however the run goes/],
+  [expecting({ outcome: "complete" }), "TEST-KEY", "/tests/0/expect/outcome", /Did you mean "completed"/],
+  [expecting({ outcome: true }), "TEST-KEY", "/tests/0/expect/outcome", /is true/],
+  [
+    expecting({ reason: "re:[" }),
+    "TEST-KEY",
+    "/tests/0/expect/reason",
+    /"re:\[": it is not a valid regular expression/,
+  ],
+  [expecting({ reason: "re:" }), "TEST-KEY", "/tests/0/expect/reason", /it is empty, and matches every text/],
+  [expecting({ code: 4 }), "TEST-KEY", "/tests/0/expect/code", /is 4, but must be a text/],
+  [expecting({ final: "clse" }), "TEST-STEP", "/tests/0/expect/final", /Did you mean "close"/],
+  [expecting({ exit: "3" }), "TEST-KEY", "/tests/0/expect/exit", /the text "3"/],
+  [expecting({ turns: "<= x" }), "TEST-KEY", "/tests/0/expect/turns", /"<= x", but must be a number/],
+  [expecting({ turns: "=< 3" }), "TEST-KEY", "/tests/0/expect/turns", /"=< 3", but must be a number/],
+  [expecting({ tokens: ">= 0" }), "TEST-KEY", "/tests/0/expect/tokens", /is always so/],
+  [expecting({ waited: "> -1" }), "TEST-KEY", "/tests/0/expect/waited", /is always so/],
+  [expecting({ costUsd: -1 }), "TEST-KEY", "/tests/0/expect/costUsd", /at least 0/],
+  [expecting({ visits: {} }), "TEST-KEY", "/tests/0/expect/visits", /is empty, which is always so/],
+  [
+    expecting({ visits: { clse: "absent" } }),
+    "TEST-STEP",
+    "/tests/0/expect/visits/clse",
+    /Did you mean "close"/,
+  ],
+  [expecting({ visits: { close: "2" } }), "TEST-KEY", "/tests/0/expect/visits/close", /the text "2"/],
+  [expecting({ path: "begin next" }), "TEST-KEY", "/tests/0/expect/path", /must be a list/],
+  [expecting({ path: ["...", "..."] }), "TEST-KEY", "/tests/0/expect/path", /which any list fits/],
+  [expecting({ path: ["begin next now"] }), "TEST-KEY", "/tests/0/expect/path/0", /not a decision of a path/],
+  [expecting({ path: ["bgin next"] }), "TEST-STEP", "/tests/0/expect/path/0", /Did you mean "begin"/],
+  [
+    expecting({ path: ["begin next -> fork close+fre"] }),
+    "TEST-STEP",
+    "/tests/0/expect/path/0",
+    /"fre" is not a step/,
+  ],
+  [expecting({ checks: ["gren failed"] }), "TEST-CHECK", "/tests/0/expect/checks/0", /Did you mean "green"/],
+  [
+    expecting({ checks: ["green fails"] }),
+    "TEST-KEY",
+    "/tests/0/expect/checks/0",
+    /NAME passed, or NAME failed/,
+  ],
+  [expecting({ calls: ["Read done"] }), "TEST-KEY", "/tests/0/expect/calls/0", /TOOL ok/],
+  [expecting({ asked: [3] }), "TEST-KEY", "/tests/0/expect/asked/0", /must be a text/],
+  [
+    expecting({ handoff: { bgin: "absent" } }),
+    "TEST-STEP",
+    "/tests/0/expect/handoff/bgin",
+    /Did you mean "begin"/,
+  ],
+  [
+    expecting({ handoff: { begin: { plna: "absent" } } }),
+    "TEST-KEY",
+    "/tests/0/expect/handoff/begin/plna",
+    /never hands on "plna".*"plan"/,
+  ],
+  [
+    expecting({ handoff: { begin: { plan: { a: "re:(" } } } }),
+    "TEST-KEY",
+    "/tests/0/expect/handoff/begin/plan/a",
+    /cannot be used/,
+  ],
+  [expecting({ said: "words" }), "TEST-KEY", "/tests/0/expect/said", /must be \{ at, saw, unseen \}/],
+  [expecting({ said: [] }), "TEST-KEY", "/tests/0/expect/said", /must be \{ at, saw, unseen \}/],
+  [expecting({ said: { at: "begin" } }), "TEST-KEY", "/tests/0/expect/said", /neither saw nor unseen/],
+  [
+    expecting({ said: [{ at: "bgin", unseen: "a" }] }),
+    "TEST-STEP",
+    "/tests/0/expect/said/0/at",
+    /Did you mean "begin"/,
+  ],
+  [
+    expecting({ said: { at: "begin@0", unseen: "a" } }),
+    "TEST-KEY",
+    "/tests/0/expect/said/at",
+    /counted from 1/,
+  ],
+  [expecting({ said: { saw: [] } }), "TEST-KEY", "/tests/0/expect/said/saw", /holds no word/],
+  [expecting({ snapshot: [] }), "TEST-KEY", "/tests/0/expect/snapshot", /one or more of/],
+  [
+    onCopy({ files: { "../x": "absent" } }),
+    "TEST-FIXTURE",
+    "/tests/0/expect/files/..~1x",
+    /\.\.\/x is not in the project/,
+  ],
+  [onCopy({ files: {} }), "TEST-KEY", "/tests/0/expect/files", /is empty, which is always so/],
+  [onCopy({ files: { a: {} } }), "TEST-KEY", "/tests/0/expect/files/a", /expects nothing of the file/],
+  [onCopy({ files: { a: { lacks: [] } } }), "TEST-KEY", "/tests/0/expect/files/a/lacks", /holds no word/],
+  [onCopy({ git: { clean: "yes" } }), "TEST-KEY", "/tests/0/expect/git/clean", /true or false/],
+  [onCopy({ git: { commits: "two" } }), "TEST-KEY", "/tests/0/expect/git/commits", /must be a number/],
+  [onCopy({ changed: "a" }), "TEST-KEY", "/tests/0/expect/changed", /must be a list/],
   [reply("bgin next"), "TEST-STEP", "/tests/0/script/0", /Did you mean "begin"/],
   [reply("begin nxt"), "TEST-LABEL", "/tests/0/script/0", /Did you mean "next"/],
   [reply("begin"), "TEST-KEY", "/tests/0/script/0", /write STEP LABEL/],

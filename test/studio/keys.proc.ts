@@ -1,36 +1,18 @@
 /** The studio without a pointer: everything by keys, the focus is kept, and the shortcuts can be switched off. */
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import { describe, test } from "node:test";
 import { until } from "../until.ts";
-import { openBrowser, watchedPage, withBrowser } from "./browser.ts";
-import { fullGround, openStudio, type FullGround, type Studio } from "./ground.ts";
+import { withBrowser } from "./browser.ts";
+import { openedStudio } from "./opened.ts";
 
 describe("the studio by keys", withBrowser, () => {
-  let browser: Browser;
-  let ground: FullGround;
-  let studio: Studio;
-  let page: Page;
-  let faults: readonly string[];
-
-  before(async () => {
-    [browser, ground] = await Promise.all([openBrowser(), fullGround()]);
-    studio = await openStudio(ground);
-    ({ page, faults } = await watchedPage(browser));
-    await page.goto(studio.url);
-    await page.getByText("6 runs recorded.").waitFor();
-  });
-  after(async () => {
-    await browser.close();
-    await studio.close();
-    ground.remove();
-  });
-
+  const opened = openedStudio();
   const press = async (...keys: readonly string[]) => {
-    for (const key of keys) await page.keyboard.press(key);
+    for (const key of keys) await opened.page.keyboard.press(key);
   };
-  const at = () => new URL(page.url()).pathname;
-  const focused = () => page.evaluate<string>("document.activeElement.textContent.trim().slice(0, 60)");
+  const at = () => new URL(opened.page.url()).pathname;
+  const focused = () =>
+    opened.page.evaluate<string>("document.activeElement.textContent.trim().slice(0, 60)");
 
   test("g and a letter go to a screen", async () => {
     for (const [key, path] of [
@@ -47,6 +29,7 @@ describe("the studio by keys", withBrowser, () => {
   });
 
   test("the first stop of Tab leads past the rail, and the focus can be seen", async () => {
+    const { page } = opened;
     await page.reload();
     await page.getByText("6 runs recorded.").waitFor();
     await press("Tab");
@@ -56,6 +39,7 @@ describe("the studio by keys", withBrowser, () => {
   });
 
   test("j and Enter open a run, Escape goes back", async () => {
+    const { page } = opened;
     await press("j", "Enter");
     await until(() => at().startsWith("/runs/"), "a run is open");
     await page.getByText("Timeline").waitFor();
@@ -65,6 +49,7 @@ describe("the studio by keys", withBrowser, () => {
   });
 
   test("a question is answered by its letter only in the card that has the focus", async () => {
+    const { page, ground } = opened;
     await press("g", "i");
     await page.getByText("2 questions wait for you.").waitFor();
     // The focus is in no card: nothing is decided.
@@ -83,6 +68,7 @@ describe("the studio by keys", withBrowser, () => {
   });
 
   test("a letter that is typed in a field answers nothing", async () => {
+    const { page, studio } = opened;
     await page.goto(`${studio.origin}/flows/typed/start`);
     await page.getByLabel("topic *").focus();
     await page.keyboard.type("gr?y");
@@ -91,6 +77,7 @@ describe("the studio by keys", withBrowser, () => {
   });
 
   test("the shortcuts can be switched off, and stay off", async () => {
+    const { page, studio, faults } = opened;
     await page.goto(`${studio.origin}/runs`);
     await page.getByText("6 runs recorded.").waitFor();
     await press("?");

@@ -2,37 +2,19 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import type { Browser, Page } from "playwright-core";
+import { describe, test } from "node:test";
 import { until } from "../until.ts";
-import { accessFaults, openBrowser, picture, watchedPage, withBrowser } from "./browser.ts";
-import { fullGround, openStudio, type FullGround, type Studio } from "./ground.ts";
+import { accessFaults, picture, withBrowser } from "./browser.ts";
+import { openStudio } from "./ground.ts";
+import { openedStudio } from "./opened.ts";
 
 describe("the studio while runs move", withBrowser, () => {
-  let browser: Browser;
-  let ground: FullGround;
-  let studio: Studio;
-  let page: Page;
-  let faults: readonly string[];
-
-  before(async () => {
-    [browser, ground] = await Promise.all([openBrowser(), fullGround()]);
-    studio = await openStudio(ground);
-    const watched = await watchedPage(browser);
-    ({ page, faults } = watched);
-    await page.goto(studio.url);
-    await page.getByText("6 runs recorded.").waitFor();
-  });
-  after(async () => {
-    await browser.close();
-    await studio.close();
-    ground.remove();
-  });
-
-  const go = async (path: string) => await page.goto(studio.origin + path);
-  const card = (text: string) => page.locator("[data-question]").filter({ hasText: text });
+  const opened = openedStudio();
+  const go = async (path: string) => await opened.page.goto(opened.studio.origin + path);
+  const card = (text: string) => opened.page.locator("[data-question]").filter({ hasText: text });
 
   test("a question is answered in the page, and the run goes on and completes", async () => {
+    const { page, ground } = opened;
     await go("/inbox");
     await card("because of the moon.").getByRole("button", { name: "Allow once" }).click();
     await card("because of the moon.").getByText("You answered allow. The run was resumed.").waitFor();
@@ -48,6 +30,7 @@ describe("the studio while runs move", withBrowser, () => {
   });
 
   test("an answer that cannot be undone is asked about once more", async () => {
+    const { page, ground } = opened;
     const asked = card("npm run build");
     await asked.getByRole("button", { name: "Stop the run" }).click();
     await asked.getByText("The run ends here.").waitFor();
@@ -57,6 +40,7 @@ describe("the studio while runs move", withBrowser, () => {
   });
 
   test("a question that was answered elsewhere says so, and nothing moves", async () => {
+    const { ground } = opened;
     const asked = card("npm run build");
     await asked.getByRole("button", { name: "Deny" }).waitFor();
     ground.lockstep("answer", ground.runs.building, "deny");
@@ -65,6 +49,7 @@ describe("the studio while runs move", withBrowser, () => {
   });
 
   test("a form says what the command line says, at its field, and nothing starts by Enter", async () => {
+    const { page, ground } = opened;
     await go("/flows/typed/start");
     const topic = page.getByLabel("topic *");
     await topic.fill("Tides!");
@@ -83,6 +68,7 @@ describe("the studio while runs move", withBrowser, () => {
   });
 
   test("a run that is started in the page appears, and ends", async () => {
+    const { page, ground } = opened;
     await page.getByLabel("Script in place of a model").fill("typed.yaml");
     await page.getByText("--script=typed.yaml").waitFor();
     await page.keyboard.press("Control+Enter");
@@ -95,6 +81,7 @@ describe("the studio while runs move", withBrowser, () => {
   });
 
   test("a fork with another answer shares what came before, and can be compared with its origin", async () => {
+    const { page, ground } = opened;
     await go(`/runs/${ground.runs.fixed}/closure.issue@1/fork`);
     await page.getByRole("button", { name: "Edit" }).first().click();
     const field = page.getByLabel("New");
@@ -115,6 +102,7 @@ describe("the studio while runs move", withBrowser, () => {
   });
 
   test("the flow and what if follow a save of the agent's files", async () => {
+    const { page, ground } = opened;
     await go("/flows/fixer");
     await page.getByText("The check found nothing.").waitFor();
     const file = join(ground.folder, ".agent/fixer/steps_registry.json");
@@ -127,21 +115,22 @@ describe("the studio while runs move", withBrowser, () => {
   });
 
   test("a studio that is killed is seen to be gone, and comes back with its runs", async () => {
+    const { page, ground } = opened;
     await go("/runs");
     await page.getByText("runs recorded.").waitFor();
-    studio.process.kill("SIGKILL");
+    opened.studio.process.kill("SIGKILL");
     await page.getByText(/last heard|no connection/).waitFor();
     assert.equal(await page.getByText("issue 7").first().isVisible(), true);
-    const port = new URL(studio.origin).port;
-    studio = await openStudio(ground, "--port", port);
+    const port = new URL(opened.studio.origin).port;
+    opened.studio = await openStudio(ground, "--port", port);
     // Another start has another token: the open page says so, and the new address works.
-    await page.goto(studio.url);
+    await page.goto(opened.studio.url);
     await page.getByText("runs recorded.").waitFor();
   });
 
   test("nothing went wrong in the page meanwhile", () =>
     assert.deepEqual(
-      faults.filter((fault) => !/net::ERR_|401/.test(fault)),
+      opened.faults.filter((fault) => !/net::ERR_|401/.test(fault)),
       [],
     ));
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Journal, NewRun, RunHandle } from "../../src/engine/ports.ts";
+import { RunnerError, type Journal, type NewRun, type RunHandle } from "../../src/engine/ports.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import { createMemoryJournal } from "../../src/run/index.ts";
 import { parseBundle } from "../../src/run/records/bundle.ts";
@@ -105,6 +105,33 @@ test("a listener hears of every run that is written to, as it stands, and when i
   leave();
 });
 
+test("a journal that cannot be read is said to be so once, and everything is asked for again afterwards", async () => {
+  await using at = await open();
+  let fault: Error | null = null;
+  const reader = (await at.studio.journal())!;
+  const news = createNews(async () => {
+    if (fault !== null) throw fault;
+    return reader;
+  }, createShelf());
+  const heard: StreamMessage[] = [];
+  const leave = news.listen({ hear: (message) => void heard.push(message), looked: () => undefined });
+  await news.ready();
+  assert.deepEqual([news.problem(), heard], [null, []]);
+  fault = new RunnerError("JOURNAL_UNAVAILABLE", "It is away.");
+  await until(() => heard.length > 0, "it is said");
+  await news.ready();
+  assert.deepEqual([news.problem(), heard], ["It is away.", [{ type: "journal", problem: "It is away." }]]);
+  fault = null;
+  await until(() => heard.some(({ type }) => type === "questions"), "it can be read again");
+  assert.deepEqual(heard.slice(1), [
+    { type: "journal", problem: null },
+    { type: "reset" },
+    { type: "questions", open: 0, runs: [] },
+  ]);
+  leave();
+  news.close();
+});
+
 test("a run that nobody drives any more is told of although nothing was written", async () => {
   await using at = await open();
   const handle = await gate.begin(at.journal, "left", 3);
@@ -157,6 +184,33 @@ test("nobody listens: the journal is not asked anything", async () => {
   const after = looks;
   await new Promise((resolve) => setTimeout(resolve, 200));
   assert.ok(looks <= after + 1, `${looks} looks`);
+  news.close();
+});
+
+test("while nothing happens the journal is left alone, until it is written to", async () => {
+  await using at = await open();
+  const reader = (await at.studio.journal())!;
+  let wake: (() => void) | null = null;
+  const news = createNews(() => Promise.resolve(reader), createShelf(), {
+    // Only being woken leads to another look within the time of this test.
+    calmMs: 3_600_000,
+    watch: (changed) => {
+      wake = changed;
+      return () => {
+        wake = null;
+      };
+    },
+  });
+  const heard: StreamMessage[] = [];
+  const leave = news.listen({ hear: (message) => void heard.push(message), looked: () => undefined });
+  await until(() => wake !== null, "it waits to be woken");
+  await gate.begin(at.journal, "one", 3);
+  assert.deepEqual(rowsIn(heard, "one"), []);
+  wake!();
+  await until(() => rowsIn(heard, "one").length > 0, "it looks");
+  await until(() => wake !== null, "it waits again once nothing has happened for a while");
+  leave();
+  assert.equal(wake, null);
   news.close();
 });
 

@@ -1,11 +1,7 @@
 /** One run in a real browser: its visits, its moments, its conversation and its log, with a pointer and with keys alone. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { gzipSync } from "node:zlib";
 import type { Browser, Page } from "playwright-core";
-import { builtCommand } from "../built.ts";
 import { openBrowser, watchedPage, withBrowser, type Watched } from "./browser.ts";
 import { fullGround, openStudio, type FullGround, type Studio } from "./ground.ts";
 
@@ -152,12 +148,23 @@ describe("the page of a run", withBrowser, () => {
     assert.equal(await page.locator(".head .chip.good").count(), 0);
   });
 
-  test("the page is small", async () => {
-    const folder = join(dirname(await builtCommand()), "../studio");
-    const bytes = ["index.html", "page.css", "page.js", "icon.svg"].map(
-      (name) => gzipSync(readFileSync(join(folder, name))).length,
-    );
-    assert.ok(bytes.reduce((sum, one) => sum + one, 0) <= 68_000, bytes.join(" + "));
+  test("a first visit loads little, and screens that are rarely needed only when they are opened", async () => {
+    const { page: first, context } = await watchedPage(browser);
+    const loaded = new Map<string, number>();
+    first.on("response", (response) => {
+      const { pathname } = new URL(response.url());
+      if (!pathname.startsWith("/api/")) loaded.set(pathname, Number(response.headers()["content-length"]));
+    });
+    const bytes = () => [...loaded.values()].reduce((sum, one) => sum + one, 0);
+    await first.goto(studio.url);
+    await first.getByText("6 runs recorded.").waitFor();
+    assert.deepEqual([...loaded.keys()].toSorted(), ["/", "/icon.svg", "/page.css", "/page.js"]);
+    assert.ok(bytes() <= 54_000, `${bytes()} bytes`);
+    await first.getByRole("link", { name: "Figures" }).click();
+    await first.getByRole("heading", { name: "Figures" }).waitFor();
+    assert.ok(loaded.has("/more.js"));
+    assert.ok(bytes() <= 71_000, `${bytes()} bytes with all screens`);
+    await context.close();
   });
 
   test("none of it broke a rule", () => assert.deepEqual(watched.faults, []));

@@ -129,6 +129,8 @@ test("bodies of a POST are read up to their limit, and only as JSON objects", as
     ["not UTF-8", sized(Buffer.from([0x7b, 0xff, 0x7d])), 400, "BAD_BODY"],
     ["chunks below the limit", chunks(15), 400, "BAD_BODY"],
     ["chunks above the limit", chunks(17), 413, "BODY_TOO_LARGE"],
+    ["chunks far above the limit", chunks(160), 413, "BODY_TOO_LARGE"],
+    ["far more than the limit", sized(chunk.repeat(160)), 413, "BODY_TOO_LARGE"],
     ["an agent that does not exist", sized('{"agent":"nobody","args":{}}'), 404, "AGENT_UNKNOWN"],
     ["a member that is a prototype", sized('{"__proto__":{"agent":"notes"}}'), 400, "USAGE"],
   ] as const) {

@@ -117,10 +117,10 @@ const DIFFERENCES: readonly (readonly [expected: string, rows: readonly string[]
     ["expected continuation.issue repeat", `got ${GONE[1]}`, `after ${GONE[0]} (item 1)`],
   ],
   [
-    "[initial.issue, ..., other.issue, ...]",
-    ["expected other.issue", `got not one of the 2 after ${GONE[0]}: ${GONE[1]}, ${GONE[2]}`],
+    "[initial.issue, ..., initial.issue, ...]",
+    ["expected initial.issue", `got not one of the 2 after ${GONE[0]}: ${GONE[1]}, ${GONE[2]}`],
   ],
-  ["[..., closure.issue, ..., other.issue]", ["expected other.issue", `got nothing after ${GONE[2]}`]],
+  ["[..., closure.issue, ..., initial.issue]", ["expected initial.issue", `got nothing after ${GONE[2]}`]],
 ];
 
 test("of a list the first difference is shown with the item before it", async () => {
@@ -170,4 +170,28 @@ test("a check that passed because the test says nothing about it is the reason, 
 test("the rule of the gate is the reason for a denied call", async () => {
   const { test: one, outcomes, unmet } = await resultOf("calls: [Write ok]");
   assert.match(reasonsFor(one, outcomes!, unmet).join("\n"), /^Write was denied: /m);
+});
+
+test("where nothing was said, nothing can be unseen; a step that was not visited has 0 visits", async () => {
+  const rows: readonly (readonly [expect: string, at: string | null, got?: unknown])[] = [
+    ["said: { at: closure.issue@2, unseen: [anything] }", "1", "no request"],
+    ["said: [{ at: initial.issue, unseen: [no such words] }, { at: closure.issue@3, saw: [a] }]", "2"],
+    ["said: { at: closure.issue@1, unseen: [no such words] }", null],
+    ['visits: { closure.issue: "<= 1", initial.issue: "> 0" }', null],
+    ["visits: { closure.issue: 0 }", "closure.issue", 1],
+  ];
+  for (const [expect, at, got] of rows) {
+    const { unmet } = await resultOf(expect);
+    assert.deepEqual(
+      unmet.map((one) => one.at),
+      at === null ? [] : [at],
+      expect,
+    );
+    if (got !== undefined) assert.deepEqual(unmet[0]!.got, got);
+  }
+  const cut = "    until: continuation.issue\n";
+  for (const expect of ["visits: { closure.issue: 0 }", "visits: { closure.issue: absent }"])
+    assert.deepEqual((await resultOf(expect, cut)).unmet, [], expect);
+  const [unvisited] = (await resultOf("visits: { closure.issue: 1 }", cut)).unmet;
+  assert.deepEqual([unvisited!.at, unvisited!.got], ["closure.issue", 0]);
 });

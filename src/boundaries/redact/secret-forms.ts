@@ -2,6 +2,7 @@
  * Known values in a text, in any of the forms they travel in: as they are, in base64 or hexadecimal, and in whatever
  * writes characters in another way (escapes, entities, percent signs) or stands between them (line ends, colour codes).
  */
+import { REDACTED } from "../../flow/text/redacted.ts";
 import type { SecretSpan } from "./secret-shapes.ts";
 
 export type Needles = {
@@ -33,7 +34,7 @@ export function needlesFor(known: readonly string[]): Needles | null {
     [...text.matchAll(whole)].map(({ index, 0: found }) => ({
       from: index,
       to: index + found.length,
-      mark: MARK,
+      mark: REDACTED,
     }));
 
   return {
@@ -51,7 +52,7 @@ export function needlesFor(known: readonly string[]): Needles | null {
       for (let found = heads.exec(plain); found !== null; found = heads.exec(plain)) {
         const rest = plain.slice(found.index);
         if (forms.some((form) => form.startsWith(rest))) {
-          return from + spanOf({ from: found.index, to: plain.length, mark: MARK }).from;
+          return from + spanOf({ from: found.index, to: plain.length, mark: REDACTED }).from;
         }
         heads.lastIndex = found.index + 1;
       }
@@ -59,8 +60,6 @@ export function needlesFor(known: readonly string[]): Needles | null {
     },
   };
 }
-
-const MARK = "[redacted]";
 
 function between(text: string, spans: readonly SecretSpan[]): readonly string[] {
   const ends = [0, ...spans.map(({ to }) => to)];

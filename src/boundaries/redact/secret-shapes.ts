@@ -1,4 +1,5 @@
 /** What has the shape of a key: where such things stand in a text. */
+import { REDACTED, redactedAs } from "../../flow/text/redacted.ts";
 
 /** A part of a text that must not be seen, and what stands in its place. */
 export type SecretSpan = { readonly from: number; readonly to: number; readonly mark: string };
@@ -7,12 +8,12 @@ export function shapesIn(text: string): readonly SecretSpan[] {
   const spans: SecretSpan[] = [...blocksIn(text)];
   for (const found of text.matchAll(CARRIED)) {
     const kept = found.slice(1).find((part) => part !== undefined) ?? "";
-    spans.push({ from: found.index + kept.length, to: found.index + found[0].length, mark: "[redacted]" });
+    spans.push({ from: found.index + kept.length, to: found.index + found[0].length, mark: REDACTED });
   }
   for (const found of text.matchAll(TOKENS)) {
     const groups = found.groups ?? {};
-    const name = Object.keys(groups).find((key) => groups[key] !== undefined);
-    spans.push({ from: found.index, to: found.index + found[0].length, mark: `[redacted:${name}]` });
+    const name = Object.keys(groups).find((key) => groups[key] !== undefined) ?? "";
+    spans.push({ from: found.index, to: found.index + found[0].length, mark: redactedAs(name) });
   }
   return spans;
 }
@@ -111,7 +112,7 @@ function blocksIn(text: string): readonly SecretSpan[] {
   for (const { index, 0: begin } of text.matchAll(BEGIN)) {
     const end = index < from ? null : endOfBlock(text, index + begin.length);
     if (end === null) continue;
-    spans.push({ from: index, to: end, mark: "[redacted:private-key]" });
+    spans.push({ from: index, to: end, mark: redactedAs("private-key") });
     from = end;
   }
   return spans;

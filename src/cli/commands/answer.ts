@@ -26,23 +26,30 @@ export async function answerRun(call: CallOf<"answer">): Promise<number> {
       return await resume({ onPermission: "halt", ...options, run, ask: answerWith(said.answer) });
     });
   // The answer lets the run go on: it counts only where the run may.
-  await withOwnJournal(call, ref, async (journal, stateDir) => {
+  const wakes = call.flags.resume !== false && !asked.isPaused;
+  const queue = await withOwnJournal(call, ref, async (journal, stateDir) => {
     const record = requireRecord(journal, ref, stateDir);
     const access = journalAccess(call, call.host.stopped());
     await acceptImported(await readRun(record, run), stateDir, access);
     const place = mailPlace(record, stateDir);
-    await answerQuestion(place, asked, said.question, said.answer, Date.now(), call.host.env);
+    const how = { wakes };
+    await answerQuestion(place, asked, said.question, said.answer, Date.now(), call.host.env, "answer", how);
+    return (await record.mail?.fleet?.queueOf(run)) ?? null;
   });
-  const goesOn = call.flags.resume !== false && !asked.isDriven && !asked.isPaused;
+  const goesOn = wakes && queue === null && !asked.isDriven;
   if (goesOn)
     return await conduct(call, async (options) => await resume({ onPermission: "halt", ...options, run }));
   const { id } = said.question;
   if (call.flags.json) call.screen.document({ v: 1, run, question: id, answer: said.answer });
-  else call.screen.print(`Answered ${id}: ${shown(said.answer)}. ${call.typed(whatComes(asked))}`);
+  else
+    call.screen.print(
+      `Answered ${id}: ${shown(said.answer)}. ${call.typed(whatComes(asked, wakes && queue !== null))}`,
+    );
   return 0;
 }
 
-function whatComes({ run, isDriven, isPaused }: Questions): string {
+function whatComes({ run, isDriven, isPaused }: Questions, isWoken: boolean): string {
+  if (isWoken) return "A worker of the fleet continues the run.";
   if (isDriven) return "The process that runs it continues the run.";
   return isPaused
     ? `The run is paused; continue with: lockstep continue ${run}`

@@ -8,6 +8,8 @@ import { heardDigests, heardReplies, type HeardReply } from "../../proof/drift.t
 import { testOfRun, type RunAsTest } from "../../proof/test-of-run.ts";
 import type { Bundle } from "../../run/records/bundle.ts";
 import { RunnerError } from "../../run/errors.ts";
+import { testsIn } from "../../load/tests.ts";
+import { MOST_PROJECT_BYTES } from "../../run/world/files.ts";
 import { sha256 } from "../../run/load.ts";
 import { prepareFlow, runTest } from "../../testing/flow-tests.ts";
 
@@ -55,7 +57,23 @@ export async function asTest(bundle: Bundle, as: "test" | "script", lockstep: st
   ].map((line) => line.replaceAll(/[\r\n]+/g, " "));
   const text = as === "test" ? writeTests([test], about) : scriptText(test.script, about);
   const page = as === "test" && !redacted ? heardPage(test.name, heard) : null;
-  return { text: text.trimEnd(), replies: test.script.length, heard: page, astray };
+  const refused = as === "test" ? refusedOf(flow, text) : null;
+  return { text: text.trimEnd(), replies: test.script.length, heard: page, astray: refused ?? astray };
+}
+
+/** Why `lockstep test` does not take the file; null: it does. */
+function refusedOf(flow: Prepared, text: string): string | null {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MOST_PROJECT_BYTES)
+    return `The file has ${bytes} bytes, and a test file can have ${MOST_PROJECT_BYTES}.`;
+  const file = `.agent/${flow.agent}/tests/recorded.yaml`;
+  const { problems } = testsIn(
+    flow,
+    { list: () => null, read: (path) => (path === file ? { kind: "text", text } : { kind: "missing" }) },
+    file,
+  );
+  const [first] = problems;
+  return first === undefined ? null : `Line ${first.line} of the file cannot be read: ${first.message}`;
 }
 
 type TriedOut = RunAsTest & { readonly heard: readonly HeardReply[]; readonly astray: string | null };

@@ -1,35 +1,14 @@
-/** The files that `lockstep init` writes: those under templates/, with the agent's name and the schemas' place filled in. */
-import { readFileSync } from "node:fs";
+/** The files that `lockstep init` writes: those of a template under templates/, filled in for the agent and its project. */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { packageFile } from "../../flow/package-file.ts";
-
-export type AgentTemplate = keyof typeof TEMPLATES;
-
-const TEMPLATES = {
-  /** Plans a note, drafts it and closes. */
-  steps: [
-    "agent.json",
-    "steps_registry.json",
-    "schemas/note.schema.json",
-    "prompts/system.md",
-    "prompts/steps/initial/note/f_default.md",
-    "prompts/steps/continuation/note/f_default.md",
-    "prompts/steps/closure/note/f_default.md",
-    "script.yaml",
-    "tests/first.yaml",
-  ],
-  /** Plans a note, drafts it, and drafts again until a review approves. */
-  stages: [
-    "machine.yaml",
-    "stages/1-plan.md",
-    "stages/2-draft.md",
-    "stages/3-review.md",
-    "script.yaml",
-    "tests/first.yaml",
-  ],
-};
+import type { AgentTemplate } from "../commands.ts";
 
 /** Where a package of the project has the schemas for editors, as the templates name it. */
 const SCHEMAS = "../../node_modules/lockstep/schemas";
+
+/** What the templates leave open besides the name, each as `@KEY@`. A line whose blank is empty is left out. */
+export type Blanks = { readonly [key: string]: string };
 
 /**
  * Path below .agent/NAME/ → text. `schemas`: where the schemas for editors are, from the agent's folder; null: nowhere
@@ -39,14 +18,54 @@ export function initFiles(
   name: string,
   schemas: string | null = SCHEMAS,
   template: AgentTemplate = "steps",
+  blanks: Blanks = {},
 ): { readonly [path: string]: string } {
-  const fill = (text: string) =>
+  const values: Blanks = { ...blanks, NAME: name };
+  const empty = Object.keys(values).filter((key) => values[key] === "");
+  const fill = (path: string, text: string) =>
     text
       .split("\n")
       .filter((line) => schemas !== null || !line.includes(SCHEMAS))
+      .filter((line) => empty.every((key) => !line.includes(`@${key}@`)))
       .join("\n")
       .replaceAll(SCHEMAS, schemas ?? "")
-      .replaceAll("@NAME@", name);
-  const read = (path: string) => readFileSync(packageFile(`templates/${template}/${path}`), "utf8");
-  return Object.fromEntries(TEMPLATES[template].map((path) => [path, fill(read(path))]));
+      .replaceAll(/@([A-Z]+)@/g, (mark, key: string) => written(path, values[key] ?? mark));
+  return Object.fromEntries(
+    pathsIn(template).map((path) => [path, fill(path, readTemplate(template, path))]),
+  );
+}
+
+/** Whether the template has a place for this value. */
+export function hasBlank(template: AgentTemplate, key: string): boolean {
+  return pathsIn(template).some((path) => readTemplate(template, path).includes(`@${key}@`));
+}
+
+function pathsIn(template: AgentTemplate): readonly string[] {
+  const folder = fileURLToPath(packageFile(`templates/${template}`));
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => `${parentPath}/${name}`.slice(folder.length + 1))
+    .toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1));
+}
+
+/** The order in which somebody reads them: settings, the flow, then what it refers to. */
+function rank(path: string): number {
+  const place = [
+    "agent.json",
+    "machine.yaml",
+    "steps_registry.json",
+    "stages/",
+    "schemas/",
+    "prompts/",
+  ].findIndex((one) => path.startsWith(one));
+  return place === -1 ? 6 : place;
+}
+
+function readTemplate(template: AgentTemplate, path: string): string {
+  return readFileSync(packageFile(`templates/${template}/${path}`), "utf8");
+}
+
+/** In JSON and YAML a blank stands inside of double quotes. */
+function written(path: string, value: string): string {
+  return /\.(?:json|yaml)$/.test(path) ? JSON.stringify(value).slice(1, -1) : value;
 }

@@ -1,15 +1,17 @@
-/** `lockstep init NAME`: an agent of steps, or with `--stages` a machine of stages. */
+/** `lockstep init NAME`: an agent of steps, a machine of stages, or one of the ready-made flows. */
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { errorText } from "../../flow/text/harmless.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
-import type { CallOf } from "../commands.ts";
-import { initFiles } from "./init-files.ts";
+import type { AgentTemplate, CallOf } from "../commands.ts";
+import { hasBlank, initFiles, type Blanks } from "./init-files.ts";
+import { projectFacts } from "./init-project.ts";
+import { TEMPLATE_FACTS, templateLines, templateNamed } from "./init-templates.ts";
 import { shellWord } from "../text/text.ts";
 
-export function initAgent(call: CallOf<"init">): Promise<number> {
+export async function initAgent(call: CallOf<"init">): Promise<number> {
   const [name = ""] = call.words;
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
     throw new UsageError(
@@ -24,8 +26,9 @@ export function initAgent(call: CallOf<"init">): Promise<number> {
       `${folder} is there already, and nothing in it is overwritten. Choose another name.`,
     );
   }
-  const schemas = schemasFrom(root, folder);
-  const texts = initFiles(name, schemas, call.flags.stages ? "stages" : "steps");
+  const template = wanted(call) ?? (await chosen(call));
+  const { tests, blanks } = filledIn(call, template, root);
+  const texts = initFiles(name, schemasFrom(root, folder), template, blanks);
   const files = Object.entries(texts).map(([path, text]) => ({ path: join(folder, path), text }));
   try {
     for (const { path, text } of files) {
@@ -44,21 +47,78 @@ export function initAgent(call: CallOf<"init">): Promise<number> {
   const next = [
     `lockstep check ${name}${where}`,
     `lockstep test ${name}${where}`,
-    `lockstep run ${name} --topic "tides" --script ${shellWord(shown(join(folder, "script.yaml")))}${where}`,
+    `lockstep run ${name} ${TEMPLATE_FACTS[template].example} --script ${shellWord(shown(join(folder, "script.yaml")))}${where}`,
   ];
-  if (call.flags.json)
-    call.screen.document({ v: 1, agent: name, files: files.map(({ path }) => shown(path)), next });
+  const paths = files.map(({ path }) => shown(path));
+  if (call.flags.json) call.screen.document({ v: 1, agent: name, template, tests, files: paths, next });
   else {
-    call.screen.print(
-      [
-        ...files.map(({ path }) => shown(path)),
-        "",
-        "Next:",
-        ...next.map((line) => `  ${call.typed(line)}`),
-      ].join("\n"),
-    );
+    const about = aboutTests(tests, paths);
+    const lines = [...paths, "", ...about, "Next:", ...next.map((line) => `  ${call.typed(line)}`)];
+    call.screen.print(lines.join("\n"));
   }
-  return Promise.resolve(0);
+  return 0;
+}
+
+/** null: the line does not say which one. */
+function wanted({ flags: { template, stages } }: CallOf<"init">): AgentTemplate | null {
+  if (template === undefined) return stages ? "stages" : null;
+  const named = templateNamed(template);
+  if (stages && named !== "stages")
+    throw new UsageError(`--stages and --template ${named} create different agents: leave one of them out.`);
+  return named;
+}
+
+/** At a terminal a person chooses; elsewhere it is the plain one. */
+async function chosen(call: CallOf<"init">): Promise<AgentTemplate> {
+  if (!call.screen.isAnswering || call.flags.json) return "steps";
+  const { askLine } = await import("../conduct.ts");
+  const question = ["Which template?", ...templateLines(), "Its name, or Enter for steps:"].join("\n");
+  const line = await askLine(call, question, call.host.stopped());
+  if (line === null) throw new UsageError("No template was chosen. Name one with --template T.");
+  return line.trim() === "" ? "steps" : templateNamed(line.trim());
+}
+
+/** A command that passes wherever git works: a template has to be changed where no tests were found, and says so. */
+const NO_TESTS = "git diff --check";
+
+/** What a check of the agent runs, if it runs the tests of the project. */
+type Tests = { readonly command: string; readonly isFound: boolean };
+
+function filledIn(
+  { flags: { check } }: CallOf<"init">,
+  template: AgentTemplate,
+  root: string,
+): { readonly tests: Tests | null; readonly blanks: Blanks } {
+  const isTested = hasBlank(template, "TESTS");
+  if (check !== undefined && !isTested)
+    throw new UsageError(
+      `--check is for templates that run the tests of the project: ${template} runs none.`,
+    );
+  if (check?.trim() === "") throw new UsageError("--check needs a command, such as --check 'make test'.");
+  const facts = projectFacts(root);
+  const found = check ?? facts.tests;
+  const command = found ?? NO_TESTS;
+  const about =
+    found === null
+      ? "No test command was found in this project, so this one only looks for conflict marks and white space. Put yours here."
+      : "Decides whether the work is good. Change it here.";
+  const { outdated, docs, needed } = facts;
+  return {
+    tests: isTested ? { command, isFound: found !== null } : null,
+    blanks: { TESTS: command, ABOUT: about, OUTDATED: outdated, DOCS: docs, NEEDED: needed ?? "" },
+  };
+}
+
+function aboutTests(tests: Tests | null, paths: readonly string[]): readonly string[] {
+  if (tests === null) return [];
+  const place = paths.find((path) => /(?:machine\.yaml|steps_registry\.json)$/.test(path));
+  return tests.isFound
+    ? [`The check "tests" runs ${tests.command}. Change it in ${place}.`, ""]
+    : [
+        `No test command was found in this project: the check "tests" runs ${tests.command}, which proves little.`,
+        `Put your command into ${place}, or create the agent with --check COMMAND.`,
+        "",
+      ];
 }
 
 /**

@@ -6,6 +6,7 @@ import { resume } from "../../run/resume.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct } from "../conduct.ts";
+import { isOnServer } from "../journal.ts";
 import { shownInLine } from "../text/text.ts";
 
 export async function resumeRun(call: CallOf<"resume">): Promise<number> {
@@ -15,6 +16,10 @@ export async function resumeRun(call: CallOf<"resume">): Promise<number> {
     if (at !== null)
       throw new UsageError("--from and --invalidate only work with one run, not with a batch.");
     return await (await import("./batch.ts")).resumeIssues(call, run);
+  }
+  if (isOnServer(call) && at === null && !call.flags.here) {
+    const code = await (await import("../fleet/offer.ts")).offered(call, run);
+    if (code !== null) return code;
   }
   const [adopt, takeOver] = [call.flags.adopt, call.flags["take-over"]];
   return await conduct(call, async (options) => {

@@ -6,7 +6,7 @@ import { pauseRun, stopRun, type Steered } from "../../run/people/steer.ts";
 import type { CommandCall } from "../call.ts";
 import type { CallOf } from "../commands.ts";
 import { conduct } from "../conduct.ts";
-import { withOwnJournal } from "../journal.ts";
+import { isOnServer, withOwnJournal } from "../journal.ts";
 
 export async function pause(call: CallOf<"pause">): Promise<number> {
   return tell(call, await steer(call, pauseRun), "lockstep continue");
@@ -18,6 +18,10 @@ export async function stop(call: CallOf<"stop">): Promise<number> {
 
 export async function goOn(call: CallOf<"continue">): Promise<number> {
   const [run = ""] = call.words;
+  if (isOnServer(call) && !call.flags.here) {
+    const code = await (await import("../fleet/offer.ts")).offered(call, run, true);
+    if (code !== null) return code;
+  }
   return await conduct(call, async (options) => await resume({ ...options, run, unpause: true }));
 }
 

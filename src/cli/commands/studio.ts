@@ -22,6 +22,7 @@ export async function serveStudio(call: CallOf<"studio">): Promise<number> {
     env: host.env,
     version: versionText(false),
     command: host.program,
+    isCwdGiven: flags.cwd !== undefined,
     knowledge: {
       program: [process.execPath, process.argv[1] ?? ""],
       load: async (name, files) => await loadNamed(name, cwd, files),

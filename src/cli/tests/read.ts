@@ -30,6 +30,8 @@ export type TestsNamed = {
   readonly agents: readonly AgentUnderTest[];
   /** What keeps a test from being run. */
   readonly problems: readonly Problem[];
+  /** What a person should know about the files. */
+  readonly remarks: readonly string[];
 };
 
 /** A word with a slash, a dot before its end or a star names files; any other names an agent. */
@@ -38,7 +40,7 @@ const FILE = /[/\\*?]|\.(?:ya?ml|json)$/i;
 export async function readNamed(call: CommandCall, files: FileTree): Promise<TestsNamed> {
   const { root } = findProject(call.cwd, call.stateDir);
   const patterns = call.words.filter((word) => FILE.test(word));
-  const named = call.words.filter((word) => !FILE.test(word));
+  const named = [...new Set(call.words.filter((word) => !FILE.test(word)))];
   const isMeant = filesNamed(patterns, call.cwd, root);
   const names = named.length > 0 ? named : withTests(call, files, isMeant);
   for (const pattern of patterns)
@@ -46,10 +48,13 @@ export async function readNamed(call: CommandCall, files: FileTree): Promise<Tes
       throw new UsageError(`"${pattern}" matches no test file. Test files are .agent/NAME/tests/*.yaml.`);
   const agents: AgentUnderTest[] = [];
   const problems: Problem[] = [];
+  const remarks: string[] = [];
   for (const agent of names) {
     const { flow, origin, problems: about } = await loadNamed(agent, call.cwd, files);
     const read = flow === null ? { tests: [], problems: [] } : readTests(flow, files);
     const inTests = read.problems.filter(({ file }) => isMeant(file));
+    for (const { severity, message, fix } of read.problems)
+      if (severity === "warning" && patterns.length === 0) remarks.push(`${message} ${fix}`);
     const beside = flow === null ? null : readTestSettings(flow, files);
     const found = [
       ...about.filter(({ severity }) => severity === "error"),
@@ -62,7 +67,7 @@ export async function readNamed(call: CommandCall, files: FileTree): Promise<Tes
       agents.push({ agent, flow, origin, tests, all: read.tests, settings: beside.settings });
     }
   }
-  return { names, agents, problems };
+  return { names, agents, problems, remarks };
 }
 
 function withTests(

@@ -17,7 +17,7 @@ import type { TestReport } from "./tested.ts";
 /** What the command does once without --watch. */
 export type TestingOnce = {
   readonly choose: (read: TestsNamed) => readonly ChosenTest[];
-  readonly run: (chosen: readonly ChosenTest[], signal: AbortSignal) => Promise<TestReport>;
+  readonly run: (read: TestsNamed, chosen: readonly ChosenTest[], signal: AbortSignal) => Promise<TestReport>;
   readonly tellProblems: (read: TestsNamed, files: FileTree) => unknown;
 };
 
@@ -62,7 +62,7 @@ async function attempt(
         folders: [],
       };
     const chosen = once.choose(read);
-    const report = await once.run(chosen, signal);
+    const report = await once.run(read, chosen, signal);
     const reporters = reportersOf(call.flags.reporter, call.flags.json);
     return {
       result: resultOf(report),

@@ -22,12 +22,14 @@ export type Postgres = {
   readonly isOpen: () => boolean;
 };
 
-/** `name`: the server prepares it once for each connection. */
+/** `name`: the server prepares it once for each connection; "": never, and then it may be several statements in one text. */
 export type Statement = { readonly name: string; readonly text: string };
+
+type Answer = { readonly rows: Rows };
 
 /** What we use of the package `pg`. */
 type Pool = {
-  readonly query: (query: object) => Promise<{ readonly rows: Rows }>;
+  readonly query: (query: object) => Promise<Answer | readonly Answer[]>;
   readonly connect: () => Promise<Client>;
   readonly on: (event: "error", listener: (error: Error) => void) => void;
   readonly end: () => Promise<void>;
@@ -43,11 +45,18 @@ export type PostgresOptions = {
   readonly pg: PostgresPackage;
   /** How long a statement is repeated while the server cannot be reached. */
   readonly patienceMs: number;
+  /** The connection of a statement that takes longer is given up. */
+  readonly queryTimeoutMs?: number;
 };
 
 const CONNECTIONS = 3;
 
-export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Postgres {
+export function openPostgres({
+  address,
+  pg,
+  patienceMs,
+  queryTimeoutMs = 30_000,
+}: PostgresOptions): Postgres {
   const { name, schema, isPooled } = address;
   const pool = new pg.Pool({
     connectionString: address.connection,
@@ -55,7 +64,7 @@ export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Post
     keepAlive: true,
     allowExitOnIdle: true,
     connectionTimeoutMillis: 3000,
-    query_timeout: 30_000,
+    query_timeout: queryTimeoutMs,
     application_name: "lockstep",
   });
   // A connection that breaks while nobody uses it: the next statement opens another one.
@@ -66,8 +75,9 @@ export function openPostgres({ address, pg, patienceMs }: PostgresOptions): Post
   const on =
     (connection: Pick<Pool, "query">): Postgres["send"] =>
     async ({ name: statement, text }, values = []) => {
-      const named = isPooled ? {} : { name: `lockstep-${schema}-${statement}` };
-      return (await connection.query({ ...named, text, values })).rows;
+      const named = isPooled || statement === "" ? {} : { name: `lockstep-${schema}-${statement}` };
+      const answer = await connection.query({ ...named, text, values });
+      return "rows" in answer ? answer.rows : answer.flatMap(({ rows }) => rows);
     };
 
   const repeated = async <T>(work: () => Promise<T>): Promise<T> => {

@@ -1,8 +1,9 @@
 /** Letters to runs on PostgreSQL: rows that any machine can write, and that the process which drives the run looks for. */
 import { randomUUID } from "node:crypto";
-import { isControlWish, type Also, type ControlWish, type Mail, type SendWithin } from "../../flow/mail.ts";
+import { isControlWish, type ControlWish, type Mail } from "../../flow/mail.ts";
 import { runUnknown } from "../errors.ts";
 import type { Postgres, Rows, Statement } from "./connection.ts";
+import { wakeWithin } from "./wake.ts";
 
 export type PostgresMail = Mail & {
   /** Looks no more. */
@@ -38,7 +39,7 @@ export function createPostgresMail(postgres: Postgres, ownerId: string): Postgre
     if (timer !== null) clearInterval(timer);
     timer = null;
   };
-  const keyOf = async (send: SendWithin, run: string): Promise<unknown> => {
+  const keyOf = async (send: Postgres["send"], run: string): Promise<unknown> => {
     const [row] = await send(sql.key, [run]);
     if (row === undefined) throw runUnknown(run);
     return row.key;
@@ -51,7 +52,7 @@ export function createPostgresMail(postgres: Postgres, ownerId: string): Postgre
   return {
     lagMs: LAG_MS,
     where: (run, question) => `${name}, question ${question} of run ${run}`,
-    async post(run, question, text, also) {
+    async post(run, question, text, { wakes = true } = {}) {
       // A transaction whose answer was lost is sent again: by this the letter is known as ours.
       const letter = randomUUID();
       return await postgres.together(async (send) => {
@@ -59,7 +60,7 @@ export function createPostgresMail(postgres: Postgres, ownerId: string): Postgre
         await send(sql.post, [key, question, text, letter]);
         const [stored] = await send(sql.posted, [key, question]);
         if (stored?.letter !== letter) return false;
-        await also?.(send, schema);
+        if (wakes) await wakeWithin(send, schema, run);
         return true;
       });
     },
@@ -68,10 +69,10 @@ export function createPostgresMail(postgres: Postgres, ownerId: string): Postgre
       return row === undefined ? null : { text: row.body as string, at: row.at as number };
     },
     discard: async (run, question) => await discreetly(sql.discard, [run, question]),
-    async leaveWish(run, wish, also?: Also) {
+    async leaveWish(run, wish) {
       await postgres.together(async (send) => {
         await send(sql.leave, [await keyOf(send, run), wish]);
-        await also?.(send, schema);
+        if (wish === "continue") await wakeWithin(send, schema, run);
       });
     },
     async wishFor(run) {
@@ -86,6 +87,15 @@ export function createPostgresMail(postgres: Postgres, ownerId: string): Postgre
         if (hearers.get(run) === heed) hearers.delete(run);
         if (hearers.size === 0) rest();
       };
+    },
+    fleet: {
+      async queueOf(run) {
+        const [row] = await postgres.send(sql.queue, [run]);
+        if (row === undefined) throw runUnknown(run);
+        if (row.queue === null) return null;
+        return { queue: row.queue as string, held: row.held as string | null };
+      },
+      wake: async (run) => await postgres.together((send) => wakeWithin(send, schema, run)),
     },
     close: rest,
   };
@@ -123,6 +133,11 @@ function statementsOf(schema: string) {
       "wishes",
       `SELECT r.id, m.body FROM ${schema}.mail m JOIN ${schema}.run r ON r.key = m.run
         WHERE m.kind = 'wish' AND r.owner = $1`,
+    ),
+    queue: statement(
+      "queue",
+      `SELECT queue, CASE WHEN held IS NOT NULL THEN coalesce(held_because, held) END AS held
+        FROM ${schema}.run WHERE id = $1`,
     ),
     forget: statement("forget", `DELETE FROM ${schema}.mail WHERE ${ofRun} AND kind = 'wish' AND body = $2`),
   };

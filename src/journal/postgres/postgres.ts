@@ -5,6 +5,7 @@ import type { Entry } from "../../flow/event.ts";
 import type { Flows } from "../../flow/flow.ts";
 import { closed, outOfOrder, runHeld, runUnknown } from "../errors.ts";
 import { createBeat } from "./beat.ts";
+import { clearBlobs, createPostgresBlobs } from "./blobs.ts";
 import { openPostgres, type PostgresOptions } from "./connection.ts";
 import { createPostgresMail } from "./mail.ts";
 import { createPostgresReading } from "./reading.ts";
@@ -85,11 +86,13 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
     const text = `DELETE FROM ${schema}.flow f WHERE NOT EXISTS (
       SELECT 1 FROM ${schema}.run_flow k WHERE k.digest = f.digest)`;
     await postgres.send({ name: "tidy", text });
+    await clearBlobs(postgres);
   };
 
   return {
     ...createPostgresReading(postgres),
     mail,
+    blobs: createPostgresBlobs(postgres),
 
     async create(about, entries = [], adopted = {}) {
       const { id: run, digest, flow } = about;
@@ -121,6 +124,9 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
         if (row === undefined) return false;
         // After the run is locked: what was appended in that moment goes along.
         await send({ name: "remove-events", text: `DELETE FROM ${schema}.event WHERE run = $1` }, [row.key]);
+        await send({ name: "remove-blobs", text: `DELETE FROM ${schema}.run_blob WHERE run = $1` }, [
+          row.key,
+        ]);
         await send({ name: "remove-mail", text: `DELETE FROM ${schema}.mail WHERE run = $1` }, [row.key]);
         await send({ name: "remove-flows", text: `DELETE FROM ${schema}.run_flow WHERE run = $1` }, [
           row.key,

@@ -41,9 +41,12 @@ const tables = (schema: string): string => `
     ADD COLUMN IF NOT EXISTS grp text, ADD COLUMN IF NOT EXISTS priority int NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS wakes int NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS tries int NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS held text, ADD COLUMN IF NOT EXISTS submit_key text,
-    ADD COLUMN IF NOT EXISTS held_because text, ADD COLUMN IF NOT EXISTS job text, ADD COLUMN IF NOT EXISTS due timestamptz;
-  CREATE INDEX IF NOT EXISTS run_due ON ${schema}.run (due) WHERE due IS NOT NULL;
+    ADD COLUMN IF NOT EXISTS held_because text, ADD COLUMN IF NOT EXISTS job text, ADD COLUMN IF NOT EXISTS due timestamptz,
+    ADD COLUMN IF NOT EXISTS rest text;
+  CREATE INDEX IF NOT EXISTS run_due ON ${schema}.run (priority DESC, due)
+    WHERE due IS NOT NULL AND job IS NULL AND held IS NULL;
   CREATE INDEX IF NOT EXISTS run_job ON ${schema}.run (job) WHERE job IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS run_waiting ON ${schema}.run (queue) WHERE rest = 'waiting';
   CREATE INDEX IF NOT EXISTS run_held ON ${schema}.run (held) WHERE held IS NOT NULL;
   CREATE UNIQUE INDEX IF NOT EXISTS run_submit_key ON ${schema}.run (submit_key) WHERE submit_key IS NOT NULL;
   CREATE TABLE IF NOT EXISTS ${schema}.mail (
@@ -53,6 +56,7 @@ const tables = (schema: string): string => `
   ALTER TABLE ${schema}.mail ADD COLUMN IF NOT EXISTS letter text;
   CREATE INDEX IF NOT EXISTS mail_wish ON ${schema}.mail (run) WHERE kind = 'wish';
   CREATE TABLE IF NOT EXISTS ${schema}.blob (digest text PRIMARY KEY, bytes bytea NOT NULL);
+  ALTER TABLE ${schema}.blob ADD COLUMN IF NOT EXISTS at timestamptz NOT NULL DEFAULT clock_timestamp();
   CREATE TABLE IF NOT EXISTS ${schema}.run_blob (
     run bigint NOT NULL, digest text NOT NULL REFERENCES ${schema}.blob, PRIMARY KEY (run, digest)
   );

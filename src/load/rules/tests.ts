@@ -1,5 +1,5 @@
 /** Findings about the files of flow tests, which `load/tests.ts`, `load/test-settings.ts` and `load/evals.ts` read. */
-import { error, type Codes } from "./rule.ts";
+import { error, warning, type Codes } from "./rule.ts";
 
 export const codes = {
   "TEST-KEY": error(
@@ -17,6 +17,10 @@ export const codes = {
     "A run refuses parameters that the agent does not declare.",
   ),
   "TEST-FIXTURE": error("missing fixture", "A test cannot run without the files that it names."),
+  "TEST-UNREAD": warning(
+    "tests that are not read",
+    "Only the files right in the folder of the tests are read; tests elsewhere never run.",
+  ),
   "TEST-SETTING": error(
     "settings of tests",
     "A threshold or a property that is not understood would silently hold nothing.",

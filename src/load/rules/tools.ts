@@ -43,8 +43,12 @@ function* checkToolNames(loaded: LoadedFlow): Generator<Finding> {
 
 /** A name, or a pattern with `*` that matches one. */
 function isName(tool: string, known: ReadonlySet<string>): boolean {
-  if (!tool.includes("*")) return known.has(tool);
-  return [...known].some((name) => matches(tool.split("*"), name));
+  return known.has(tool) || [...known].some((name) => matchesName(tool, name));
+}
+
+/** Whether a name is this one, or fits its `*`. */
+export function matchesName(tool: string, name: string): boolean {
+  return tool.includes("*") ? matches(tool.split("*"), name) : tool === name;
 }
 
 /** Part by part from the left, so that no pattern takes long. */

@@ -40,6 +40,7 @@ const AROUND = {
   order: list("In which order the siblings of a fork are done.", text("A step.")),
   project: text(
     "A folder beside the test file that is copied for the test: checks and tools are really run in it.",
+    { filled: true },
   ),
   git: anything("Makes the copy a git repository: true, or { commits, branch, dirty }."),
 };
@@ -72,6 +73,7 @@ export const TEST = object("One test.", {
   cases: list(
     "One test for each of these: their values stand for ${case.NAME}.",
     anything("A case.", { types: ["object"] }),
+    { filled: true },
   ),
   script: anything(
     "Responses of the model: STEP LABEL, or { step, label, with } and the keys of script files; or the path of a script file.",
@@ -79,7 +81,7 @@ export const TEST = object("One test.", {
       types: ["array", "string"],
     },
   ),
-  until: text("The test is over when this step is entered."),
+  until: text("The test is over when this step is entered.", { filled: true }),
   expect: anything(
     "What is expected of the run; without it: it completes, every response is used, and nothing is warned of.",
     {
@@ -87,7 +89,7 @@ export const TEST = object("One test.", {
     },
   ),
   only: flag("Only such tests are run. Refused in CI.", { default: false }),
-  skip: text("Why the test is left out."),
+  skip: text("Why the test is left out.", { filled: true }),
   generated: flag("Written by lockstep test --generate, which may replace it.", { default: false }),
   covers: list("The elements that a generated test was written for.", text("An element."), { default: [] }),
 });

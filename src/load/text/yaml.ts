@@ -26,6 +26,9 @@ export type YamlRead =
 /** `document` has no value; it is there so that a finding can name the place. */
 export type YamlFault = { readonly document: Document; readonly what: string };
 
+/** The most that a text may hold. */
+export type YamlSize = { readonly [key in "yamlLength" | "yamlNodes" | "yamlDepth"]: number };
+
 /**
  * `text` is the whole file, of which `part` is YAML. `marks`: further places in the file, by pointer.
  *
@@ -36,6 +39,7 @@ export function readYaml(
   text: string,
   part: Stretch = { from: 0, to: text.length },
   marks: ReadonlyMap<string, number> = new Map(),
+  most: YamlSize = DEFAULTS,
 ): YamlRead {
   const broken = (faults: readonly Fault[]): YamlRead => ({
     kind: "broken",
@@ -44,7 +48,7 @@ export function readYaml(
       what,
     })),
   });
-  const parsed = parse(text.slice(part.from, part.to));
+  const parsed = parse(text.slice(part.from, part.to), most);
   if (parsed.kind === "faults") return broken(parsed.faults);
   const offsets = new Map([["", part.from], ...marks]);
   for (const [pointer, offset] of parsed.offsets) offsets.set(pointer, part.from + offset);
@@ -62,9 +66,9 @@ type Parsed =
   | { readonly kind: "value"; readonly value: Json; readonly offsets: ReadonlyMap<string, number> }
   | { readonly kind: "faults"; readonly faults: readonly Fault[] };
 
-function parse(text: string): Parsed {
-  if (text.length > DEFAULTS.yamlLength)
-    return faults({ offset: 0, what: `it is longer than ${DEFAULTS.yamlLength} characters` });
+function parse(text: string, most: YamlSize): Parsed {
+  if (text.length > most.yamlLength)
+    return faults({ offset: 0, what: `it is longer than ${most.yamlLength} characters` });
   try {
     const document = parseDocument(text, OPTIONS);
     const inPlace = (found: readonly { pos: readonly [number, number]; message: string }[]) =>
@@ -83,7 +87,7 @@ function parse(text: string): Parsed {
       },
     });
     const value = document.toJS({ maxAliasCount: DEFAULTS.yamlAliases }) as Json;
-    const what = excess(value);
+    const what = excess(value, most);
     if (what !== null) return faults({ offset: 0, what });
     const offsets = new Map<string, number>();
     collect(document.contents, "", offsets);
@@ -140,12 +144,12 @@ function inWords(message: string): string {
 }
 
 /** Aliases can make a short text large, or lead round in a circle. */
-function excess(value: Json): string | null {
+function excess(value: Json, most: YamlSize): string | null {
   let nodes = 0;
   const tooMuch = (here: Json, depth: number): string | null => {
     nodes += 1;
-    if (depth > DEFAULTS.yamlDepth) return `it is nested deeper than ${DEFAULTS.yamlDepth} levels`;
-    if (nodes > DEFAULTS.yamlNodes) return `it has more than ${DEFAULTS.yamlNodes} values`;
+    if (depth > most.yamlDepth) return `it is nested deeper than ${most.yamlDepth} levels`;
+    if (nodes > most.yamlNodes) return `it has more than ${most.yamlNodes} values`;
     if (typeof here !== "object" || here === null) return null;
     for (const member of Object.values(here as JsonObject)) {
       const what = tooMuch(member, depth + 1);

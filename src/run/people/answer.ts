@@ -1,7 +1,6 @@
 /** Questions that runs wait to have answered, and answering them: from any process and at any time. */
 import { RunnerError, type Journal } from "../../engine/ports.ts";
 import type { Event } from "../../flow/event.ts";
-import type { Also } from "../../flow/mail.ts";
 import { notAnAnswer } from "../../flow/question.ts";
 import { foldRun } from "../records/fold.ts";
 import { requireKnownState } from "../trust/foreign-state.ts";
@@ -45,7 +44,8 @@ export async function questionsOf(journal: Journal, ref: string): Promise<Questi
 
 /**
  * Leaves the answer where the process that drives the run, now or later, finds it: a state folder, or the mail of a
- * journal. STATE_FOREIGN: see `requireKnownState`. `also` is done in the same transaction, where there is one.
+ * journal. STATE_FOREIGN: see `requireKnownState`. A run of a fleet goes on with it, unless `how` says
+ * otherwise.
  *
  * @example
  * const asked = await questionsOf(journal, "@last");
@@ -59,7 +59,7 @@ export async function answerQuestion(
   now: number,
   env: NodeJS.ProcessEnv = process.env,
   by: Answering = "answer",
-  also?: Also,
+  how: { readonly wakes?: boolean } = {},
 ): Promise<void> {
   if (typeof place === "string") requireKnownState(place, env);
   const { id, expiresAt } = question;
@@ -70,7 +70,7 @@ export async function answerQuestion(
       `Question ${id} of run ${run} was open until ${expiresAt}. \`lockstep resume ${run}\` continues without an answer.`,
     );
   const mail = mailAt(place);
-  if (await mail.post(run, id, letterText(answer, by), also)) return;
+  if (await mail.post(run, id, letterText(answer, by), how)) return;
   const why = `Question ${id} of run ${run} already has an answer: ${mail.where(run, id)}. It is used when the run continues.`;
   throw new RunnerError("QUESTION_ANSWERED", why);
 }

@@ -26,7 +26,7 @@ export async function pauseRun(...given: SteerArguments): Promise<Steered> {
 
 /** What is under way is given up, as with Ctrl-C at the process that drives it. NOT_DRIVEN when no process does. */
 export async function stopRun(...given: SteerArguments): Promise<Steered> {
-  return await steer("stop", given, (_journal, { id, agent }) => {
+  return await steer("stop", given, async (_journal, { id, agent }) => {
     const why = `No process is running run ${id} of "${agent}", so there is nothing to stop.`;
     throw new RunnerError("NOT_DRIVEN", why);
   });
@@ -43,20 +43,34 @@ type SteerArguments = [
 async function steer(
   wish: "pause" | "stop",
   [journal, stateDir, ref, clock, env = process.env]: SteerArguments,
-  undriven: (journal: Journal, row: RunRow, clock: Clock) => Promise<"paused">,
+  undriven: (journal: Journal, row: RunRow, clock: Clock, mail: Mail) => Promise<"paused">,
 ): Promise<Steered> {
   if (journal.mail === undefined) requireKnownState(stateDir, env);
   const row = await findRun(journal, ref);
   const { id: run, agent } = row;
-  if (!row.owned) return { run, agent, state: await undriven(journal, row, clock) };
   const mail = mailOf(journal, stateDir);
+  const marked = row.owned ? null : await undriven(journal, row, clock, mail).catch(unlessTaken);
+  if (marked !== null) return { run, agent, state: marked };
   await mail.leaveWish(run, wish);
   return { run, agent, state: await stateAfter(wish, journal, mail, run, clock) };
 }
 
-async function markPaused(journal: Journal, { id: run }: RunRow, clock: Clock): Promise<"paused"> {
+/** A process has begun to drive it in that moment. */
+function unlessTaken(error: unknown): null {
+  if (error instanceof RunnerError && error.code === "RUN_OWNED_ELSEWHERE") return null;
+  throw error;
+}
+
+async function markPaused(
+  journal: Journal,
+  { id: run }: RunRow,
+  clock: Clock,
+  mail: Mail,
+): Promise<"paused"> {
   const handle = await journal.claim(run);
   try {
+    // What was wished before is over.
+    await mail.forgetWish(run, "continue");
     const row = await findRun(journal, run);
     const { state, flow, last } = await foldRun(journal, row);
     const isOver = state.pending.length === 0 && state.halted.length === 0;

@@ -47,13 +47,17 @@ export async function openJournal(
   return journal;
 }
 
-/** Opens the journal only if there is one: listing runs must not leave traces. A foreign one can only be looked at. */
+/**
+ * Opens the journal only if there is one: listing runs must not leave traces. A foreign one can only be looked at.
+ * `patienceMs`: how long a server that is away is waited for, where a person waits.
+ */
 export async function openExistingJournal(
   place: string,
   clock: Pick<Clock, "now">,
-  { env = process.env }: Pick<TrustJournal, "env"> = {},
+  { env = process.env, patienceMs }: Pick<TrustJournal, "env"> & { readonly patienceMs?: number } = {},
 ): Promise<Journal | null> {
-  if (isServerAddress(place)) return await openJournal(place, clock, { env });
+  if (isServerAddress(place))
+    return await (await import("./postgres-journal.ts")).openJournalAt(place, env, patienceMs);
   const stateDir = place;
   if (statSync(stateDir, { throwIfNoEntry: false })?.isDirectory() === false)
     throw new RunnerError(

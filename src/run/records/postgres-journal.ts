@@ -11,12 +11,16 @@ const PATIENCE_MS = 120_000;
 /** Others may claim the runs of a process that has not shown a sign of life for so long. */
 const LEASE_MS = 30_000;
 
-export async function openJournalAt(address: string, env: NodeJS.ProcessEnv): Promise<Journal> {
+export async function openJournalAt(
+  address: string,
+  env: NodeJS.ProcessEnv,
+  patienceMs = PATIENCE_MS,
+): Promise<Journal> {
   const { openPostgresJournal } = await import("../../journal/postgres/postgres.ts");
   return await openPostgresJournal({
     address: readPostgresAddress(address),
     pg: await loadPg(env),
-    patienceMs: PATIENCE_MS,
+    patienceMs,
     leaseMs: LEASE_MS,
     ownerId: randomUUID(),
     host: hostname(),
@@ -24,35 +28,17 @@ export async function openJournalAt(address: string, env: NodeJS.ProcessEnv): Pr
   });
 }
 
-/** Makes the tables, or brings them up to date. A person waits: a server that is away is named soon. */
-export async function makeFleetTables(
-  address: string,
-  env: NodeJS.ProcessEnv,
-): Promise<{ readonly name: string }> {
-  const { openPostgres } = await import("../../journal/postgres/connection.ts");
-  const { makeTables } = await import("../../journal/postgres/tables.ts");
-  const postgres = openPostgres({
-    address: readPostgresAddress(address),
-    pg: await loadPg(env),
-    patienceMs: 3000,
-  });
-  try {
-    await makeTables(postgres);
-    return { name: postgres.name };
-  } finally {
-    await postgres.close();
-  }
+export async function loadPg(env: NodeJS.ProcessEnv): Promise<PostgresPackage> {
+  const peer = { name: "pg", version: "8", whose: "A journal on PostgreSQL" };
+  const found = (await loadServerPeer(peer, env)) as { readonly default?: PostgresPackage } & PostgresPackage;
+  return found.default ?? found;
 }
 
-async function loadPg(env: NodeJS.ProcessEnv): Promise<PostgresPackage> {
+/** An optional package for runs on PostgreSQL. JOURNAL_UNAVAILABLE with the line that installs it where it is missing. */
+export async function loadServerPeer(
+  peer: { readonly name: string; readonly version: string; readonly whose: string },
+  env: NodeJS.ProcessEnv,
+): Promise<unknown> {
   const { loadPeer } = await import("../../backends/peer.ts");
-  const peer = {
-    name: "pg",
-    version: "8",
-    whose: "A journal on PostgreSQL",
-    page: manual("fleet"),
-    code: "JOURNAL_UNAVAILABLE",
-  };
-  const found = (await loadPeer(peer, env)) as { readonly default?: PostgresPackage } & PostgresPackage;
-  return found.default ?? found;
+  return await loadPeer({ ...peer, page: manual("fleet"), code: "JOURNAL_UNAVAILABLE" }, env);
 }

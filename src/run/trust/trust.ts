@@ -22,8 +22,17 @@ export type TrustOptions = {
   readonly confirm?: (question: TrustQuestion) => Promise<boolean>;
   /** Hears of what was recorded. */
   readonly notify?: (text: string) => void;
+  /** Of a run that somebody else submitted: nobody is asked here. */
+  readonly submitted?: SubmittedTrust;
   /** Where the run is to be recorded, if that needs a yes of its own which was not given yet. */
   readonly stateDir?: string;
+};
+
+export type SubmittedTrust = {
+  /** What the submitter trusted; null: nothing was to be trusted. */
+  readonly digest: string | null;
+  /** What this machine takes over: anything that a submitter trusted, or these digests alone. */
+  readonly accepts: "submitted" | readonly string[];
 };
 
 export type TrustQuestion = {
@@ -51,8 +60,10 @@ export type TrustState = TrustQuestion & {
  * must be the right one, also where it is not needed: the user who wrote it down meant something else.
  */
 export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
-  const { env, digest: given, confirm, notify } = options;
+  const { env, digest: given, confirm, notify, submitted } = options;
   const isFree = env.LOCKSTEP_TRUST === "all";
+  if (submitted !== undefined && (!isFree || submitted.accepts !== "submitted"))
+    return await requireSubmitted(flow, options, submitted);
   if (isFree && given === undefined) return;
   const lines = await linesFor(flow, options);
   if (lines.length === 0) return;
@@ -78,6 +89,32 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
       (foreign === null ? "" : `\nThe state folder ${foreign}.`) +
       `\nTo agree, pass --trust ${digest}${foreign === null ? "" : " --trust-journal"}, or answer the question on a ` +
       `terminal. On a disposable machine, set LOCKSTEP_TRUST=all to trust everything.`,
+  );
+}
+
+/**
+ * The files that came with the run ask for exactly what the submitter said yes to. That was asked for as without a sandbox,
+ * because the sandbox of this machine was not known; it covers the same in one.
+ */
+async function requireSubmitted(
+  flow: Flow,
+  options: TrustOptions,
+  { digest: trusted, accepts }: SubmittedTrust,
+): Promise<void> {
+  const free = { ...options, confined: false };
+  const lines = await linesFor(flow, free);
+  if (lines.length === 0) return;
+  const { digest } = (await standing(flow, lines, free)).wanted;
+  const isAccepted = accepts === "submitted" ? digest === trusted : accepts.includes(digest);
+  if (isAccepted) return;
+  const why =
+    accepts === "submitted"
+      ? "the files that came with it are not those that its submitter trusted. Submit it again"
+      : `fleet.trust of this machine does not list ${digest}. Add it there after reading the files`;
+  throw new RunnerError(
+    "NOT_TRUSTED",
+    `The run of agent "${flow.agent}" would make Lockstep do this here:\n${commandLines(lines, null).join("\n")}\n` +
+      `It is not driven: ${why}.`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** What hears of a run besides the program that started it: its log file, and traces. Neither can fail a run. */
+/** What hears of a run besides the program that started it: its log file, traces, and notices. None of them can fail a run. */
 import type { Prepared } from "../../engine/schema/prepared.ts";
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
@@ -12,6 +12,7 @@ import { isInsideProject } from "../world/files.ts";
 import { formatLine, LEVELS } from "../../tell/log-line.ts";
 import { logLines } from "../../tell/log.ts";
 import { errorText } from "../../flow/text/harmless.ts";
+import type { NotifyTargets } from "./notices.ts";
 
 export type Listener = {
   /** Hears of an entry that was written before this stretch of the run. */
@@ -38,6 +39,8 @@ export type ListenContext = {
   readonly env: NodeJS.ProcessEnv;
   /** Whether the environment asks for traces. */
   readonly traced: boolean;
+  /** Who is notified of it. */
+  readonly notify: NotifyTargets;
   /** A folder for the log file, whatever the agent says. */
   readonly log: string | undefined;
 };
@@ -51,6 +54,10 @@ export async function listen(around: ListenContext): Promise<Listener> {
   if (around.traced) {
     const { createTraces } = await import("./traces.ts");
     ears.push(safe("Traces", warnings, () => createTraces(around)));
+  }
+  if (Object.keys(around.notify).length > 0) {
+    const { createNotices } = await import("./notices.ts");
+    ears.push(safe("Notices", warnings, () => createNotices(around)));
   }
   const { flow } = around;
   let before = EMPTY_STATE;

@@ -5,7 +5,7 @@ import { createScripted } from "../../backends/scripted/scripted.ts";
 import { RunnerError, type Backend } from "../../engine/ports.ts";
 import type { BackendSpec, Entry, Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
-import { own, type Json } from "../../flow/json.ts";
+import { isObject, own, type Json } from "../../flow/json.ts";
 import { BACKENDS, type BackendNeed } from "./backend-table.ts";
 
 export type BackendOptions = {
@@ -24,6 +24,9 @@ export async function createAiSdk(models: Models, options?: AiSdkOptions): Promi
   return await (await import("../../backends/ai-sdk/ai-sdk.ts")).createAiSdk(models, options);
 }
 
+/** The run asks whatever the process that drives it asks by default; a model may be named. */
+export const ANY_BACKEND = "any";
+
 /** The model a run asks: one that was handed in, a script, one that was named, or the one that the run began with. */
 export async function chooseBackend(
   options: BackendOptions,
@@ -32,12 +35,14 @@ export async function chooseBackend(
   past: { readonly spec?: BackendSpec; readonly marks: readonly Json[] } = { marks: [] },
 ): Promise<Backend> {
   if (options.backend !== undefined) return options.backend;
-  const { script, model, use } = options;
+  const { script, use } = options;
   if (script !== undefined) {
     return createScripted("file" in script ? await parseScript(script.text, script.file) : script);
   }
   const { spec, marks } = past;
-  const again = use === undefined && model === undefined ? spec : undefined;
+  const isAny = spec?.id === ANY_BACKEND;
+  const model = options.model ?? (isAny ? modelIn(spec.options) : undefined);
+  const again = use === undefined && options.model === undefined && !isAny ? spec : undefined;
   const id = again?.id ?? use ?? around.config.defaultBackend ?? "ai-sdk";
   const row = own(BACKENDS, id);
   if (row === undefined) {
@@ -50,6 +55,11 @@ export async function chooseBackend(
   const named = { ...(model !== undefined && { model }), ...(again && { recorded: again.options }) };
   const backend = await row.make({ flow, ...around, marks, ...named });
   return row.unconfinable ? { ...backend, unconfinable: true } : backend;
+}
+
+function modelIn(options: Json): string | undefined {
+  const model = isObject(options) ? own(options, "model") : undefined;
+  return typeof model === "string" ? model : undefined;
 }
 
 /** How long a watcher may take to end the program of a run whose owner died; 0: there is no watcher. */

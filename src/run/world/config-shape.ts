@@ -3,6 +3,7 @@ import { EFFORTS, PROVIDERS } from "../../backends/ai-sdk/providers.ts";
 import { LIMIT_FIELDS } from "../../flow/spending.ts";
 import { anything, flag, group, list, map, number, object, text } from "../../flow/shape.ts";
 import { toJsonSchema } from "../../flow/shape.ts";
+import { NOTICE_KINDS } from "../../tell/notice.ts";
 import { BACKENDS, type BackendRow } from "./backend-table.ts";
 
 const ADDRESS = "^https?://";
@@ -63,6 +64,16 @@ function programForm({ about, timeoutMs }: NonNullable<BackendRow["program"]>) {
   });
 }
 
+export const NOTIFY = object("A target of notices.", {
+  webhook: text("The address that a notice is sent to, with https://.", { filled: true }),
+  secretEnv: text("The name of an environment variable that holds the key of signatures.", {
+    pattern: "^\\w+$",
+  }),
+  command: list("A program and its arguments; {text}, {kind} and {run} are replaced.", text("A word.")),
+  pass: list("Additional environment variables for the command.", text("A name.")),
+  on: list("Which notices it gets; all unless set.", text("A kind.", { enum: NOTICE_KINDS })),
+});
+
 export const CONFIG = group("Your own settings: lockstep/config.json in your config folder.", {
   models: map(
     "Model names: another name, provider/model, or a model with its settings.",
@@ -86,6 +97,38 @@ export const CONFIG = group("Your own settings: lockstep/config.json in your con
   limits: object("The maximum that any run may spend.", {
     ...LIMIT_FIELDS,
     unmetered: flag("true: run even if a token or cost limit cannot be enforced."),
+  }),
+  notify: map("Who is notified of runs, by a name of your choice: a webhook or a command.", NOTIFY),
+  fleet: object("What a worker of a fleet does on this machine.", {
+    concurrency: number("How many runs it drives at the same time, 10 unless set.", {
+      min: 1,
+      integer: true,
+    }),
+    queues: list("The queues that it takes runs from, runs unless set.", text("A name.")),
+    work: text("The folder for the files of runs, lockstep-work below your cache folder unless set.", {
+      filled: true,
+    }),
+    leaseSeconds: number(
+      "After how many seconds without a sign of life others get its runs: 30, and 10 at least.",
+      {
+        min: 10,
+        integer: true,
+      },
+    ),
+    stretchHours: number("After how many hours a run is given back to the queue, 6 unless set, 20 at most.", {
+      min: 0,
+    }),
+    groups: map(
+      "How many runs of a group may be driven at once, over all workers; default: of any other group.",
+      number("How many.", { min: 1, integer: true }),
+    ),
+    repositories: list(
+      "Addresses that it fetches files of runs from, with * for any characters but /; any https or ssh address unless set.",
+      text("An address."),
+    ),
+    trust: anything('Whose commands it runs: "submitted" (what a submitter trusted), or a list of digests.', {
+      schema: { anyOf: [{ const: "submitted" }, { type: "array", items: { type: "string" } }] },
+    }),
   }),
   safeFolders: list("Folders of other users that may contain your projects.", text("A folder.")),
 });

@@ -17,6 +17,8 @@ import { softFault } from "../../flow/spending.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 import { CONFIG, MODEL, PROGRAMS, WIRE } from "./config-shape.ts";
 import { readWritten } from "./files.ts";
+import type { NoticeTarget } from "../../effects/notify.ts";
+import type { NoticeKind } from "../../tell/notice.ts";
 import { configFolder } from "./project.ts";
 import { errorText } from "../../flow/text/harmless.ts";
 
@@ -37,7 +39,25 @@ export type UserConfig = {
   readonly env: readonly string[];
   /** What any run may spend at the most, whatever its files say, and whether it may where that cannot be checked. */
   readonly limits: Limits & Pick<Granted, "unmetered">;
+  /** Who is notified of runs. */
+  readonly notify: { readonly [name: string]: NotifyTarget };
+  /** What a worker of a fleet does on this machine. */
+  readonly fleet: FleetConfig;
 };
+
+export type FleetConfig = {
+  readonly concurrency?: number;
+  readonly queues?: readonly string[];
+  readonly work?: string;
+  readonly leaseSeconds?: number;
+  readonly stretchHours?: number;
+  readonly groups?: { readonly [group: string]: number };
+  readonly repositories?: readonly string[];
+  readonly trust?: "submitted" | readonly string[];
+};
+
+/** Which notices go to whom; `on` absent: all. */
+export type NotifyTarget = NoticeTarget & { readonly on?: readonly NoticeKind[] };
 
 export type SandboxWish = "on" | "off" | "auto";
 
@@ -119,6 +139,8 @@ const NOTHING_SAID: UserConfig = {
   network: null,
   env: [],
   limits: {},
+  notify: {},
+  fleet: {},
 };
 
 /** What `--network` says. */
@@ -247,6 +269,13 @@ const MORE: FaultsOf = {
     const taken = Object.keys(body as JsonObject).find((key) => OWN_MEMBERS.has(key));
     return taken === undefined ? null : `${where}: Lockstep itself sets "${taken}"`;
   },
+  trust: (trust, where) => {
+    const isFit =
+      trust === "submitted" || (Array.isArray(trust) && trust.every((one: Json) => typeof one === "string"));
+    return isFit ? null : `${where} must be "submitted" or a list of digests`;
+  },
+  stretchHours: (hours, where) =>
+    Number(hours) > 0 && Number(hours) <= 20 ? null : `${where} must be a number above 0, 20 at most`,
   network: (network, where) => {
     const read = readNetwork(network);
     return "fault" in read ? `${where}: ${read.fault}` : null;
@@ -256,6 +285,10 @@ const MORE: FaultsOf = {
     if (never === undefined) return null;
     return `${where} must not contain ${never}: model and GitHub keys are never passed to commands`;
   },
+  notify: (targets, where) =>
+    firstFault(Object.entries(targets as JsonObject), ([name, target]) =>
+      targetFault(target as JsonObject, `${where}.${name}`),
+    ),
   costUsd: (most, where) => (most === 0 ? `${where} must be a number above 0` : null),
   limits: (limits, where) => {
     const { soft, ...amounts } = limits as JsonObject;
@@ -263,6 +296,26 @@ const MORE: FaultsOf = {
     return fault === null ? null : `${where}.soft: ${fault}`;
   },
 };
+
+/** A webhook or a command, and not both; a notice may hold what a model said, so it is not sent in clear over a network. */
+function targetFault(target: JsonObject, where: string): string | null {
+  const { webhook, command, secretEnv, pass, on } = target;
+  if ((webhook === undefined) === (command === undefined))
+    return `${where} must have a webhook or a command, and not both`;
+  if (Array.isArray(on) && on.length === 0) return `${where}.on must name a kind of notice, or be left out`;
+  if (command !== undefined) {
+    if (secretEnv !== undefined) return `${where}.secretEnv is for a webhook`;
+    const never = (Array.isArray(pass) ? (pass as readonly string[]) : []).find(isNeverPassed);
+    if (never !== undefined) return `${where}.pass must not contain ${never}`;
+    const [program] = command as readonly string[];
+    return program ? null : `${where}.command must begin with a program`;
+  }
+  if (pass !== undefined) return `${where}.pass is for a command`;
+  const url = typeof webhook === "string" && URL.canParse(webhook) ? new URL(webhook) : null;
+  const isLocal = url !== null && /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname);
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLocal);
+  return isSafe ? null : `${where}.webhook must be an https address (http only on this machine)`;
+}
 
 const OWN_HEADERS = new Set(["host", "content-length", "content-type", "connection", "transfer-encoding"]);
 /** What a request is about. Another value would make the record of the run wrong. */

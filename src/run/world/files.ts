@@ -94,7 +94,7 @@ export function createFiles(root: string): FileTree {
 }
 
 /** What one file of an agent may hold: it is read by many rules, and all of them have to be done within seconds. */
-const MOST_PROJECT_BYTES = 8 * 1024 * 1024;
+export const MOST_PROJECT_BYTES = 8 * 1024 * 1024;
 /** What a setting or a script may hold. */
 export const MOST_BYTES = 32 * 1024 * 1024;
 /** A whole run in one file. */

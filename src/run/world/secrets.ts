@@ -40,14 +40,18 @@ type Given = { readonly names: readonly string[]; readonly values: readonly stri
 /** Of the user's own config.json: the variables that it names, and the secrets that are written out in it. */
 function givenByUser(env: NodeJS.ProcessEnv, config?: UserConfig): Given {
   try {
-    const { models, providers, programs } = config ?? readConfig(env);
+    const { models, providers, programs, notify } = config ?? readConfig(env);
     const entries = [...Object.values(models), ...Object.values(providers)];
     const settings = entries.filter((entry) => typeof entry !== "string");
     const keys = settings.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? []);
     const inHeaders = settings.flatMap(({ headers }) => variablesIn(headers ?? {}));
     const values = settings.flatMap(({ headers }) => secretsInHeaders(headers ?? {}));
     const passed = Object.values(programs).flatMap(({ pass = [] }) => pass);
-    return { names: [...keys, ...inHeaders, ...passed], values };
+    const targets = Object.values(notify);
+    const signing = targets.flatMap(({ secretEnv = [], pass = [] }) => [secretEnv, pass].flat());
+    // Many services let anybody in who knows the address.
+    const addresses = targets.flatMap(({ webhook = [] }) => webhook);
+    return { names: [...keys, ...inHeaders, ...passed, ...signing], values: [...values, ...addresses] };
   } catch {
     // What is wrong with the file is reported where its settings are used.
     return { names: [], values: [] };

@@ -1,5 +1,7 @@
 /** Requests to the server of the page: each with the token, and each refusal as a value that a screen can show. */
 import { useEffect, useState } from "preact/hooks";
+import { useLive } from "./listen.ts";
+import { authorized } from "./token.ts";
 
 /** Why a request was refused: `code` and `reason` are the server's. */
 export class RefusedRequest extends Error {
@@ -14,25 +16,6 @@ export class RefusedRequest extends Error {
     this.code = code;
     this.document = document;
   }
-}
-
-const KEY = "lockstep-token";
-
-/** The token comes once in the fragment of the address; it is kept, and taken out of the address. */
-export function takeToken(): boolean {
-  const found = /^#(?:token=)?([A-Za-z0-9_-]{20,})$/.exec(location.hash);
-  if (found === null) return false;
-  localStorage.setItem(KEY, found[1]!);
-  history.replaceState(null, "", location.pathname + location.search);
-  return true;
-}
-
-export function hasToken(): boolean {
-  return localStorage.getItem(KEY) !== null;
-}
-
-export function authorized(): { readonly authorization: string } {
-  return { authorization: `Bearer ${localStorage.getItem(KEY) ?? ""}` };
 }
 
 /** @param path below `/api/`, its parts written by `encodeURIComponent` */
@@ -77,9 +60,10 @@ export type Fetched<T> = {
   readonly again: () => void;
 };
 
-/** Asks when the part appears, when `path` changes and when `version` changes. null: nothing is asked. */
+/** Asks when the part appears, when `path` or `version` changes, and when the server says so. null: nothing is asked. */
 export function useAsk<T>(path: string | null, version: unknown = 0): Fetched<T> {
   const [round, setRound] = useState(0);
+  const everything = useLive((now) => now.round);
   const [state, setState] = useState<{
     readonly path: string | null;
     readonly value: T | null;
@@ -103,7 +87,7 @@ export function useAsk<T>(path: string | null, version: unknown = 0): Fetched<T>
       },
     );
     return () => stop.abort();
-  }, [path, version, round]);
+  }, [path, version, round, everything]);
   const isStale = state.path !== path;
   return {
     value: isStale ? null : state.value,

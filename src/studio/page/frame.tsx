@@ -149,9 +149,22 @@ export function ScreenFrame({
         <Signs />
       </header>
       <main id="main" tabIndex={-1}>
+        <JournalProblem />
         {children}
       </main>
     </>
+  );
+}
+
+function JournalProblem(): JSX.Element | null {
+  const problem = useLive((now) => now.problem);
+  return problem === null ? null : (
+    <div class="note bad" role="status">
+      <p>
+        <strong>The recorded runs cannot be read at the moment.</strong> <Foreign text={problem} most={600} />
+      </p>
+      <p>What is shown is what was read before. The page continues by itself.</p>
+    </div>
   );
 }
 
@@ -181,6 +194,14 @@ function Signs(): JSX.Element {
         <span class="sign warn">
           <span class="dot warn" />{" "}
           {heardAt === null ? "no connection" : `last heard ${age(now - heardAt)} ago`}
+        </span>
+      )}
+      {connection === "crowded" && (
+        <span
+          class="sign warn"
+          title="A browser holds few connections to one server, and other windows have them. This one asks every few seconds."
+        >
+          <span class="dot warn" /> asks every few seconds
         </span>
       )}
       {connection === "refused" && (

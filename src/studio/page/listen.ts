@@ -1,10 +1,10 @@
 /** The one stream of a tab: opened when the page is seen, let go when it is hidden, taken up again where it was. */
 import { useEffect, useState } from "preact/hooks";
 import type { StreamMessage } from "../wire.ts";
-import { authorized } from "./ask.ts";
 import { createEventReader, retryDelay } from "./events.ts";
-import { hear, UNHEARD, type Live } from "./live.ts";
+import { askedAgain, hear, UNHEARD, type Live } from "./live.ts";
 import { createStore, useStore } from "./store.ts";
+import { authorized } from "./token.ts";
 
 export const live = createStore<Live>(UNHEARD);
 
@@ -18,11 +18,16 @@ const hearers = new Set<Hearing>();
 /** What is looked at besides the list of runs: the server sends more of it. */
 const looking: { run: string | null; agent: string | null } = { run: null, agent: null };
 
-const HIDDEN_FOR = 10_000;
+/** A browser has six connections for one server, which all windows share: some are left for documents. */
+const MOST_STREAMS = 4;
+/** How often a window without a stream asks. */
+const CROWDED_MS = 3000;
 /** The server says something every 15 seconds. */
 const SILENT_FOR = 40_000;
 
 let stop: AbortController | null = null;
+/** The stream before this one is over: it has given its connection back. */
+let ended: Promise<unknown> = Promise.resolve();
 let failures = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -30,8 +35,11 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 export function keepListening(): void {
   document.addEventListener("visibilitychange", () => {
     clearTimeout(timer);
-    if (document.hidden) timer = setTimeout(close, HIDDEN_FOR);
-    else if (stop === null) open();
+    // A window that nobody sees would take a connection from those that somebody looks at.
+    if (document.hidden) return close();
+    if (stop !== null) return;
+    live.set(askedAgain);
+    open();
   });
   open();
 }
@@ -90,13 +98,37 @@ function open(): void {
   if (document.hidden) return;
   const own = new AbortController();
   stop = own;
-  read(own).then(
-    () => lost(own, false),
-    (error: unknown) => lost(own, error instanceof Denied),
+  const reading = ended.then(() => inSlot(() => read(own)));
+  ended = reading.catch(() => undefined);
+  reading.then(
+    () => lost(own, "lost"),
+    (error: unknown) => lost(own, error instanceof Unconnected ? error.why : "lost"),
   );
 }
 
-class Denied extends Error {}
+class Unconnected extends Error {
+  readonly why: "refused" | "crowded";
+  constructor(why: Unconnected["why"]) {
+    super(why);
+    this.why = why;
+  }
+}
+
+/** Works while this window has one of the streams. */
+async function inSlot(work: () => Promise<void>, place = 0): Promise<void> {
+  // Only where the connection is to this machine, or encrypted.
+  if (!isSecureContext) return await work();
+  if (place === MOST_STREAMS) throw new Unconnected("crowded");
+  const isTaken = await navigator.locks.request(
+    `lockstep-stream-${place}`,
+    { ifAvailable: true },
+    async (slot) => {
+      if (slot !== null) await work();
+      return slot === null;
+    },
+  );
+  if (isTaken) await inSlot(work, place + 1);
+}
 
 async function read(own: AbortController): Promise<void> {
   const given = new URLSearchParams();
@@ -109,7 +141,7 @@ async function read(own: AbortController): Promise<void> {
     signal: own.signal,
     cache: "no-store",
   });
-  if (answer.status === 401 || answer.status === 403) throw new Denied();
+  if (answer.status === 401 || answer.status === 403) throw new Unconnected("refused");
   if (!answer.ok || answer.body === null) throw new Error(`The stream was refused with ${answer.status}.`);
   const events = createEventReader();
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -138,11 +170,13 @@ function take(events: readonly { readonly id: string | null; readonly data: stri
   for (const message of messages) for (const hearing of hearers) hearing(message);
 }
 
-function lost(own: AbortController, isDenied: boolean): void {
+function lost(own: AbortController, connection: "lost" | Unconnected["why"]): void {
   // Another stream has taken its place, or the page is hidden.
   if (stop !== own) return;
   stop = null;
-  failures += 1;
-  live.set((now) => ({ ...now, connection: isDenied ? "refused" : "lost" }));
-  if (!isDenied) timer = setTimeout(open, retryDelay(failures));
+  live.set((now) => ({ ...now, connection }));
+  if (connection === "refused") return;
+  if (connection === "lost") failures += 1;
+  else live.set(askedAgain);
+  timer = setTimeout(open, connection === "lost" ? retryDelay(failures) : CROWDED_MS);
 }

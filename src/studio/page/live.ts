@@ -2,18 +2,24 @@
 import type { RunLine, RunsDocument, StreamMessage } from "../wire.ts";
 
 export type Live = {
-  /** `refused`: the token is not that of this server. */
-  readonly connection: "connecting" | "live" | "lost" | "refused";
+  /** `refused`: the token is not that of this server. `crowded`: other windows have the streams that a browser can hold. */
+  readonly connection: "connecting" | "live" | "lost" | "refused" | "crowded";
   /** When the server was heard last, in epoch milliseconds; null: not yet. */
   readonly heardAt: number | null;
   readonly began: number | null;
   readonly cursor: string | null;
-  /** Grows when everything has to be asked for again. */
+  /** Grows when nothing that is known holds any more. */
   readonly epoch: number;
+  /** Grows when everything that is shown has to be asked for again. */
+  readonly round: number;
   readonly total: number;
   /** By run; in the order in which they came. */
   readonly runs: ReadonlyMap<string, RunLine>;
   readonly gone: ReadonlySet<string>;
+  /** Runs that nothing has named since everything has to be asked for again: they may not be recorded any more. */
+  readonly doubtful: ReadonlySet<string>;
+  /** Why the recorded runs cannot be read at the moment; null: they can. */
+  readonly problem: string | null;
   readonly questions: { readonly open: number; readonly runs: readonly string[]; readonly version: number };
   /** By agent: grows with each change of its files. */
   readonly files: ReadonlyMap<string, number>;
@@ -25,9 +31,12 @@ export const UNHEARD: Live = {
   began: null,
   cursor: null,
   epoch: 0,
+  round: 0,
   total: 0,
   runs: new Map(),
   gone: new Set(),
+  doubtful: new Set(),
+  problem: null,
   questions: { open: 0, runs: [], version: 0 },
   files: new Map(),
 };
@@ -36,10 +45,12 @@ export function hear(live: Live, message: StreamMessage): Live {
   switch (message.type) {
     case "hello": {
       const isOther = live.began !== null && live.began !== message.began;
-      return { ...live, connection: "live", began: message.began, ...(isOther && { epoch: live.epoch + 1 }) };
+      const now = { ...(isOther ? again(live) : live), connection: "live" } as const;
+      // A server that can read its journal says nothing about it.
+      return { ...now, began: message.began, problem: null };
     }
     case "runs":
-      return { ...live, total: message.total, runs: withRows(live.runs, message.runs) };
+      return withRows({ ...live, total: message.total }, message.runs);
     case "questions": {
       const { open, runs } = message;
       return { ...live, questions: { open, runs, version: live.questions.version + 1 } };
@@ -57,34 +68,52 @@ export function hear(live: Live, message: StreamMessage): Live {
       const runs = new Map([...live.runs].filter(([run]) => !gone.has(run)));
       return { ...live, gone, runs, total: Math.max(0, live.total - (live.runs.size - runs.size)) };
     }
+    case "journal":
+      return { ...live, problem: message.problem };
     case "reset":
-      return { ...live, epoch: live.epoch + 1 };
+      return again(live);
     case "frames":
       return live;
   }
 }
 
+function again(live: Live): Live {
+  return { ...askedAgain(live), epoch: live.epoch + 1 };
+}
+
+/** Something may have been missed: files that changed, runs that were removed. */
+export function askedAgain(live: Live): Live {
+  return { ...live, round: live.round + 1, doubtful: new Set(live.runs.keys()) };
+}
+
+/** Every page was asked for: what none of them named is not recorded any more. */
+export function withoutDoubtful(live: Live): Live {
+  if (live.doubtful.size === 0) return live;
+  const runs = new Map([...live.runs].filter(([run]) => !live.doubtful.has(run)));
+  return { ...live, runs, doubtful: new Set() };
+}
+
 /** Rows that were asked for never replace newer ones that the stream brought meanwhile. */
 export function withPage(live: Live, page: RunsDocument): Live {
-  const older = page.runs.filter((row) => {
+  const isNews = (row: RunLine) => {
     const known = live.runs.get(row.run);
     return (
       known === undefined ||
+      live.doubtful.has(row.run) ||
       known.events < row.events ||
       (known.events === row.events && known.facts === null)
     );
-  });
-  return { ...live, total: page.total, cursor: live.cursor ?? page.cursor, runs: withRows(live.runs, older) };
+  };
+  const rows = page.runs.map((row) => (isNews(row) ? row : live.runs.get(row.run)!));
+  return withRows({ ...live, total: page.total, cursor: live.cursor ?? page.cursor }, rows);
 }
 
-function withRows(
-  runs: ReadonlyMap<string, RunLine>,
-  rows: readonly RunLine[],
-): ReadonlyMap<string, RunLine> {
-  if (rows.length === 0) return runs;
-  const next = new Map(runs);
+function withRows(live: Live, rows: readonly RunLine[]): Live {
+  if (rows.length === 0) return live;
+  const runs = new Map(live.runs);
   // A row of the stream may come without what an earlier one had read.
   for (const row of rows)
-    next.set(row.run, row.facts === null ? { ...row, facts: runs.get(row.run)?.facts ?? null } : row);
-  return next;
+    runs.set(row.run, row.facts === null ? { ...row, facts: runs.get(row.run)?.facts ?? null } : row);
+  const named = new Set(rows.map(({ run }) => run));
+  return { ...live, runs, doubtful: new Set([...live.doubtful].filter((run) => !named.has(run))) };
 }

@@ -1,7 +1,6 @@
 /** The page of the studio: takes the token, opens the stream and draws the screen that the address names. */
 import { render, type FunctionComponent, type JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { hasToken, takeToken } from "./ask.ts";
 import { PageFrame, ScreenFrame } from "./frame.tsx";
 import { useRoute } from "./go.tsx";
 import { listenToKeys } from "./keys.ts";
@@ -11,6 +10,7 @@ import { learnProject } from "./project.ts";
 import type { Route } from "./route.ts";
 import { PLACES, SCREENS } from "./screens/table.tsx";
 import { applyTheme } from "./themes.ts";
+import { hasToken, takeToken } from "./token.ts";
 
 function App(): JSX.Element {
   const route = useRoute();

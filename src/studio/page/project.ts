@@ -1,6 +1,7 @@
 /** What is known about the project as a whole, asked for once. */
 import type { ProjectDocument } from "../wire.ts";
 import { ask, refusedOf, type RefusedRequest } from "./ask.ts";
+import { commandLine } from "./command.ts";
 import { createStore, useStore } from "./store.ts";
 
 type Known = { readonly project: ProjectDocument | null; readonly error: RefusedRequest | null };
@@ -22,7 +23,8 @@ export function useMayAct(): boolean {
   return useStore(known, ({ project }) => project !== null && project.readOnly === null);
 }
 
-/** How this user types the command: `npx lockstep`. */
-export function commandName(): string {
-  return known.get().project?.command ?? "lockstep";
+/** A command as this user types it, for this project; null: it must not be pasted. */
+export function useCommand(words: readonly string[]): string | null {
+  const { project } = useProject();
+  return commandLine([...words, ...(project?.where ?? [])], project?.command);
 }

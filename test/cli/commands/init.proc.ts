@@ -4,7 +4,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { createWorld, onlyDocument } from "../world.ts";
+import { TEMPLATES } from "../../../src/cli/commands.ts";
+import { terminal } from "../../shell.ts";
+import { createWorld, onlyDocument, typedAt } from "../world.ts";
 
 /** Every path of a schema that files below the folder name. */
 function schemasIn(folder: string): readonly string[] {
@@ -59,4 +61,67 @@ test("a runtime without a cache for compiled code runs the command all the same"
   const env = { NODE_OPTIONS: `--import=${pathToFileURL(join(world.root, "without.mjs")).href}` };
   const ran = await world.lockstep(["list"], { env });
   assert.deepEqual([ran.code, /There is no agent/.test(ran.stderr)], [0, true], ran.stderr);
+});
+
+test("a template that is not there, and help, list all of them with exit 2", async () => {
+  using world = createWorld();
+  for (const [word, begin] of [
+    ["help", "The templates are:"],
+    ["review-lop", 'There is no template "review-lop".'],
+    ["../steps", 'There is no template "../steps".'],
+  ] as const) {
+    const ran = await world.lockstep(["init", "notes", "--template", word]);
+    assert.equal(ran.code, 2, ran.stdout);
+    assert.ok(ran.stderr.includes(begin), ran.stderr);
+    for (const name of TEMPLATES) assert.match(ran.stderr, new RegExp(`^ +${name} {2,}\\w`, "m"));
+    assert.ok(!existsSync(join(world.root, ".agent")), "nothing is written");
+  }
+});
+
+/** Flags, the template that is written, and what is refused. */
+const CHOICES: readonly [flags: readonly string[], template: string | RegExp][] = [
+  [[], "steps"],
+  [["--stages"], "stages"],
+  [["--template", "steps"], "steps"],
+  [["--template", "stages", "--stages"], "stages"],
+  [["--template", "review-loop"], "review-loop"],
+  [["--template", "review-loop", "--stages"], /leave one of them out/],
+  [["--check", "make test"], /--check is for templates that run the tests of the project: steps runs none/],
+  [["--template", "review-loop", "--check", "x"], /review-loop runs none/],
+  [["--template", "fix-issue", "--check", "x"], "fix-issue"],
+  [["--template", "fix-issue", "--check", " "], /--check needs a command/],
+];
+test("the document says which template it is, and what does not fit together is refused", async () => {
+  for (const [flags, template] of CHOICES) {
+    using world = createWorld();
+    const ran = await world.lockstep(["init", "notes", "--json", ...flags]);
+    const document = onlyDocument(ran);
+    if (typeof template === "string") assert.deepEqual([ran.code, document.template], [0, template]);
+    else {
+      assert.equal(ran.code, 2);
+      assert.match(String(document.reason), template);
+      assert.ok(!existsSync(join(world.root, ".agent")));
+    }
+  }
+});
+
+/** What is typed at the question, and the file that only the chosen template has. */
+const TYPED: readonly [typed: string, code: number, file: string][] = [
+  ["\n", 0, "steps_registry.json"],
+  ["review-loop\n", 0, "stages/4-settle.md"],
+  [" stages \n", 0, "stages/3-review.md"],
+  ["nothing\n", 2, ""],
+];
+test("a person at a terminal chooses, and Enter is the plain one", { ...terminal }, async () => {
+  for (const [typed, code, file] of TYPED) {
+    using world = createWorld();
+    const screen = await typedAt(world, ["init", "notes"], [typed]);
+    assert.match(screen, /Which template\?[^]*review-loop {2,}writes a text[^]*Enter for steps:/);
+    assert.match(screen, new RegExp(`exit ${code}`));
+    assert.equal(existsSync(join(world.root, ".agent")), file !== "");
+    if (file !== "") assert.ok(existsSync(join(world.root, ".agent/notes", file)), screen);
+  }
+  using world = createWorld();
+  const screen = await typedAt(world, ["init", "notes", "--template", "review-loop"], []);
+  assert.doesNotMatch(screen, /Which template/);
 });

@@ -22,6 +22,7 @@ const script = JSON.stringify({
 type Stale = {
   readonly kind: string;
   readonly ok: boolean;
+  readonly stale: number;
   readonly tests: readonly {
     readonly drift: {
       readonly compared: number;
@@ -65,7 +66,10 @@ test("a recorded run passes as a test; a changed prompt is reported at its respo
   assert.match(stale.stdout, /response 2 to closure\.a@1: another prompt[\s\S]*\+ Close it [^\n]*now\./);
   assert.ok(!stale.stdout.includes("\u001b[31m"), "text of a file reaches the terminal as it is");
   const document = JSON.parse((await world.lockstep(["test", "--stale", "--json"])).stdout) as Stale;
-  assert.deepEqual([document.kind, document.ok, document.tests.length], ["lockstep-stale-tests", false, 2]);
+  assert.deepEqual(
+    [document.kind, document.ok, document.stale, document.tests.length],
+    ["lockstep-stale-tests", true, 2, 2],
+  );
   for (const { drift } of document.tests)
     assert.deepEqual(
       [drift.compared, drift.responses.map(({ reply, parts }) => [reply, parts])],
@@ -80,4 +84,22 @@ test("a recorded run passes as a test; a changed prompt is reported at its respo
   const wrong = await world.lockstep(["test"]);
   assert.equal(wrong.code, 2);
   assert.match(wrong.stdout, /Did you mean "prompt"[\s\S]*"never" is not a rule/);
+});
+
+test("what export writes, test reads: a run of 700 KB, with texts that look like the syntax of tests", async () => {
+  using world = createWorld();
+  for (const [path, text] of Object.entries(agentFiles("a", STEPS))) world.write(path, text);
+  const odd = "${case.x} re:( absent ... file:none <= x";
+  const { replies } = JSON.parse(script) as { readonly replies: readonly object[] };
+  const text = `${odd} ${"many words ".repeat(32_000)}`;
+  world.write("s.json", JSON.stringify({ replies: replies.map((reply) => Object.assign(reply, { text })) }));
+  assert.equal((await world.lockstep(["run", "a", "--script", "s.json"])).code, 0);
+  world.write(".agent/a/tests/README.md", "Tests.\n");
+  const file = ".agent/a/tests/recorded.yaml";
+  const exported = await world.lockstep(["export", "@last", "--test", "--out", file]);
+  assert.equal(exported.code, 0, exported.stderr);
+  assert.ok(readFileSync(join(world.root, file), "utf8").length > 700_000);
+  const tested = await world.lockstep(["test", "a"]);
+  assert.equal(tested.code, 0, tested.stdout + tested.stderr);
+  assert.match(tested.stdout, /1 test, all passed/);
 });

@@ -35,6 +35,7 @@ if (skip === false) {
 } else test("mail on PostgreSQL", { skip }, () => assert.fail("it was not skipped"));
 
 let schemas = 0;
+let statements = 0;
 
 async function placeOn(server: PostgresServer) {
   const text = `${server.url}?schema=mail${(schemas += 1)}`;
@@ -68,34 +69,45 @@ function transactionsOn(server: PostgresServer): void {
       }
     };
 
-    test("are one transaction: where the one is refused, the other has not happened", () =>
+    test("the letter and the wake of a run are one transaction, and only runs of a fleet are woken", () =>
       world(async ({ open, postgres: { schema, send } }) => {
         const journal = await open();
         const mail = journal.mail!;
-        await journal.create(newRun("r1"), [waited(1)]);
-        const wakes = async () =>
-          (await send({ name: "wakes", text: `SELECT wakes FROM ${schema}.run WHERE id = 'r1'` }))[0]?.wakes;
-        const wake: NonNullable<Parameters<typeof mail.post>[3]> = async (within, inSchema) =>
-          await within({
-            name: "wake",
-            text: `UPDATE ${inSchema}.run SET wakes = wakes + 1 WHERE id = 'r1'`,
-          });
-        const refuse: typeof wake = async (within, inSchema) => {
-          await wake(within, inSchema);
-          throw new Error("refused");
+        for (const run of ["ours", "fleet"]) await journal.create(newRun(run), [waited(1)]);
+        const does = async (text: string) => await send({ name: `case-${(statements += 1)}`, text });
+        await does(`UPDATE ${schema}.run SET queue = 'runs', grp = 'g' WHERE id = 'fleet'`);
+        await does(`ALTER TABLE ${schema}.run ADD CONSTRAINT asleep CHECK (wakes = 0)`);
+        await assert.rejects(mail.post("fleet", "q", "first"), /asleep/);
+        await assert.rejects(mail.leaveWish("fleet", "continue"), /asleep/);
+        assert.deepEqual([await mail.find("fleet", "q"), await mail.wishFor("fleet")], [null, null]);
+        await mail.leaveWish("fleet", "pause");
+        assert.equal(await mail.post("fleet", "quiet", "x", { wakes: false }), true);
+        assert.equal(await mail.post("ours", "q", "x"), true, "nobody else drives it");
+        await does(`ALTER TABLE ${schema}.run DROP CONSTRAINT asleep`);
+        const wakes = async () => {
+          const [row] = await does(
+            `SELECT wakes, due <= clock_timestamp() AS due FROM ${schema}.run WHERE id = 'fleet'`,
+          );
+          return [row?.wakes, row?.due];
         };
-        await assert.rejects(mail.post("r1", "q", "first", refuse), /refused/);
-        await assert.rejects(mail.leaveWish("r1", "pause", refuse), /refused/);
+        assert.deepEqual(await wakes(), [0, null]);
+        assert.equal(await mail.post("fleet", "q", "first"), true);
+        assert.deepEqual(await wakes(), [1, true]);
+        assert.equal(await mail.post("fleet", "q", "second"), false);
+        assert.deepEqual(await wakes(), [1, true], "what is not stored wakes nobody");
+        await mail.leaveWish("fleet", "continue");
+        await mail.fleet!.wake("fleet");
+        assert.deepEqual(await wakes(), [3, true]);
+        const { queueOf } = mail.fleet!;
         assert.deepEqual(
-          [await mail.find("r1", "q"), await mail.wishFor("r1"), await wakes()],
-          [null, null, 0],
+          [await queueOf("ours"), await queueOf("fleet")],
+          [null, { queue: "runs", held: null }],
         );
-        assert.equal(await mail.post("r1", "q", "first", wake), true);
-        assert.equal(await wakes(), 1);
-        assert.equal(await mail.post("r1", "q", "second", wake), false);
-        assert.equal(await wakes(), 1, "what is not stored wakes nobody");
-        await mail.leaveWish("r1", "continue", wake);
-        assert.deepEqual([await mail.wishFor("r1"), await wakes()], ["continue", 2]);
+        await does(
+          `UPDATE ${schema}.run SET held = 'poisoned', held_because = 'it fails' WHERE id = 'fleet'`,
+        );
+        assert.equal((await queueOf("fleet"))?.held, "it fails");
+        await refuses("RUN_UNKNOWN", queueOf("absent"));
       }));
 
     test("a commit whose answer is lost counts as given, once", () =>
@@ -104,13 +116,10 @@ function transactionsOn(server: PostgresServer): void {
         try {
           const journal = await open(proxy.port);
           await journal.create(newRun("r1"), [waited(1)]);
-          const lost: Promise<void>[] = [];
-          // The statement after this one is the commit.
-          const also = async () => void (lost.length === 0 && lost.push(proxy.loseNextAnswer()));
-          assert.equal(await journal.mail!.post("r1", "q", "mine", also), true);
-          assert.equal(lost.length, 1);
-          await lost[0];
-          assert.equal(await journal.mail!.post("r1", "q", "mine", also), false);
+          const lost = proxy.loseNextAnswer("COMMIT");
+          assert.equal(await journal.mail!.post("r1", "q", "mine"), true);
+          await lost;
+          assert.equal(await journal.mail!.post("r1", "q", "mine"), false);
           await journal.close();
         } finally {
           await proxy.close();

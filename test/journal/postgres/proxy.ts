@@ -6,8 +6,8 @@ export type Proxy = {
   /** From now on nothing of the clients arrives, until `pass`. */
   readonly hold: () => void;
   readonly pass: () => void;
-  /** The next thing that clients send arrives, and they are cut off instead of getting the answer. Resolves then. */
-  readonly loseNextAnswer: () => Promise<void>;
+  /** The next thing that clients send (with `text` in it) arrives, and they are cut off instead of getting the answer. Resolves then. */
+  readonly loseNextAnswer: (text?: string) => Promise<void>;
   /** Ends all connections and takes no more. */
   readonly close: () => Promise<void>;
 };
@@ -17,6 +17,7 @@ export async function startProxy(target: number): Promise<Proxy> {
   let isHolding = false;
   let held: (() => void)[] = [];
   let lose: (() => void) | null = null;
+  let losesTo = "";
   const server = createServer((client) => {
     const upstream = connect(target, "127.0.0.1");
     let isLosing = false;
@@ -28,7 +29,7 @@ export async function startProxy(target: number): Promise<Proxy> {
     sockets.add(client);
     client.on("data", (data) => {
       const send = () => {
-        if (lose !== null) isLosing = true;
+        if (lose !== null && data.includes(losesTo)) isLosing = true;
         upstream.write(data);
       };
       if (isHolding) held.push(send);
@@ -53,7 +54,11 @@ export async function startProxy(target: number): Promise<Proxy> {
       for (const send of held.splice(0)) send();
       held = [];
     },
-    loseNextAnswer: () => new Promise((resolve) => (lose = resolve)),
+    loseNextAnswer: (text = "") =>
+      new Promise((resolve) => {
+        losesTo = text;
+        lose = resolve;
+      }),
     close: () =>
       new Promise((resolve) => {
         for (const socket of sockets) socket.destroy();

@@ -8,7 +8,7 @@ import { commandLine } from "../../../src/studio/page/command.ts";
 import { effectRows, type EffectLine } from "../../../src/studio/page/effect-rows.ts";
 import { createEventReader, retryDelay } from "../../../src/studio/page/events.ts";
 import { dollars, percentOf, px, shortCount } from "../../../src/studio/page/figures.ts";
-import { hear, UNHEARD, withPage } from "../../../src/studio/page/live.ts";
+import { askedAgain, hear, UNHEARD, withoutDoubtful, withPage } from "../../../src/studio/page/live.ts";
 import { actionsOf } from "../../../src/studio/page/run-actions.ts";
 import {
   countStates,
@@ -178,6 +178,29 @@ test("everything is asked for again when another server answers, or the page fel
   assert.equal(hear(hello, { type: "hello", cursor: "1", began: 1 }).epoch, 0);
   assert.equal(hear(hello, { type: "hello", cursor: "1", began: 2 }).epoch, 1);
   assert.equal(hear(hello, { type: "reset" }).epoch, 1);
+});
+
+test("rows that no page names once everything was asked for again are not recorded any more", () => {
+  const listed = withPage(UNHEARD, page([row("a", { events: 5 }), row("b"), row("c")]));
+  const asked = hear(listed, { type: "reset" });
+  assert.deepEqual([asked.round, asked.epoch, [...asked.runs.keys()]], [1, 1, ["a", "b", "c"]]);
+  const first = withPage(asked, page([row("a", { events: 2 })]));
+  const heard = hear(first, { type: "runs", total: 2, runs: [row("b")] });
+  assert.deepEqual([...heard.runs.keys()], ["a", "b", "c"]);
+  const settled = withoutDoubtful(heard);
+  assert.deepEqual([...settled.runs.keys()], ["a", "b"]);
+  // Another journal may have the same run, less far.
+  assert.equal(settled.runs.get("a")?.events, 2);
+  assert.equal(withoutDoubtful(settled), settled);
+  const shown = askedAgain(listed);
+  assert.deepEqual([shown.round, shown.epoch, shown.doubtful.size], [1, 0, 3]);
+});
+
+test("why the journal cannot be read is known until it can, or another server answers", () => {
+  const away = hear(UNHEARD, { type: "journal", problem: "away" });
+  assert.equal(away.problem, "away");
+  assert.equal(hear(away, { type: "journal", problem: null }).problem, null);
+  assert.equal(hear(away, { type: "hello", cursor: "1", began: 2 }).problem, null);
 });
 
 test("removed runs, open questions and changed files are heard of", () => {

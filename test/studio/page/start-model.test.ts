@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Parameter } from "../../../src/flow/flow.ts";
+import type { Json } from "../../../src/flow/json.ts";
 import {
   sentArgs,
   fieldErrors,
@@ -9,6 +10,7 @@ import {
   fieldKind,
   firstTyped,
   freeRows,
+  hiddenIn,
   jsonFault,
   NO_CHOICES,
   startRequest,
@@ -95,6 +97,25 @@ test("the arguments of an earlier run fill the fields", () => {
   assert.deepEqual(freeRows(parameters, earlier), [{ name: "other", value: "free" }]);
   assert.deepEqual(firstTyped(parameters), { list: "", settings: "", fast: "true", issue: "1" });
 });
+
+for (const [name, value, isHidden] of [
+  ["a secret", "[redacted]", true],
+  ["a key", "use [redacted:anthropic] here", true],
+  ["a secret in a list", ["a", "[redacted:github-token]"], true],
+  ["a secret in an object", { deep: { key: "[redacted]" } }, true],
+  ["words about it", "redacted: no", false],
+  ["an open bracket", "[redacted", false],
+  ["another mark", "[redacted by hand]", false],
+  ["a number", 3, false],
+] as const)
+  test(`an argument of an earlier run with ${name} is ${isHidden ? "asked for again" : "taken over"}`, () => {
+    const earlier = { p: value as Json };
+    assert.deepEqual([...hiddenIn(earlier)], isHidden ? ["p"] : []);
+    const [row] = freeRows([], earlier);
+    const typed = firstTyped([parameter("string", { default: "x" })], earlier);
+    assert.deepEqual([row?.value === "", typed.p === ""], [isHidden, isHidden]);
+    assert.deepEqual(Object.keys(sentArgs([parameter("string")], typed)), isHidden ? [] : ["p"]);
+  });
 
 for (const [name, given, trust, expected] of [
   ["nothing but the agent", {}, null, {}],

@@ -2,9 +2,8 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { shown } from "../../../flow/text/harmless.ts";
-import { commandLine } from "../command.ts";
 import { offerCommand } from "../keys.ts";
-import { commandName } from "../project.ts";
+import { useCommand } from "../project.ts";
 
 /** @param isMain `y` copies it: one on each screen */
 export function CopyCommand({
@@ -14,12 +13,12 @@ export function CopyCommand({
   readonly words: readonly string[];
   readonly isMain?: boolean;
 }): JSX.Element | null {
-  const line = commandLine(words, commandName());
+  const line = useCommand(words);
   useEffect(() => (isMain && line !== null ? offerCommand(line) : undefined), [isMain, line]);
   return line === null ? null : <CopyLine line={line} />;
 }
 
-/** A line that the server wrote. It can be copied where all of it can be seen. */
+/** A line that the server wrote: empty where a value of it cannot be seen. */
 export function CopyLine({
   line,
   isWhole = false,
@@ -28,6 +27,12 @@ export function CopyLine({
   /** Broken over several lines, so that all of it is seen at once. */
   readonly isWhole?: boolean;
 }): JSX.Element {
+  if (line === "")
+    return (
+      <p class="soft small">
+        The command is not shown: a value in it has characters that cannot be seen, and should not be pasted.
+      </p>
+    );
   const seen = shown(line.toWellFormed());
   return (
     <div class={isWhole ? "command whole" : "command"}>

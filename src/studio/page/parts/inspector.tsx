@@ -5,7 +5,6 @@ import { useAsk } from "../ask.ts";
 import { PageLink } from "../go.tsx";
 import { useMayAct } from "../project.ts";
 import { runAt, visitText, type VisitName } from "../route.ts";
-import { hasScreen } from "../screens/known.ts";
 import type { WhyDocument } from "../../wire.ts";
 import { CopyCommand } from "./copy.tsx";
 import { Foreign } from "./foreign.tsx";
@@ -113,7 +112,7 @@ function WhyOf({ run, why }: { readonly run: string; readonly why: WhyDocument }
         <PageLink to={{ at: "talk", run, of: null }} class="btn small">
           Conversation
         </PageLink>
-        {mayAct && hasScreen("fork") && (
+        {mayAct && (
           <PageLink to={{ at: "fork", run, visit: { step, visit } }} class="btn small">
             Fork from here
           </PageLink>

@@ -2,13 +2,13 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { RunDocument, RunLine } from "../../wire.ts";
-import { act, authorized, refusedOf, type RefusedRequest } from "../ask.ts";
+import { act, refusedOf, type RefusedRequest } from "../ask.ts";
+import { authorized } from "../token.ts";
 import { go } from "../go.tsx";
 import { announce } from "../keys.ts";
 import { useMayAct } from "../project.ts";
 import { visitText } from "../route.ts";
 import { actionsOf, type RunAction } from "../run-actions.ts";
-import { hasScreen } from "../screens/known.ts";
 import { Foreign } from "./foreign.tsx";
 
 export function RunActions({
@@ -57,7 +57,7 @@ export function RunActions({
                   : action.name}
             </button>
           ))}
-        {mayAct && last !== undefined && hasScreen("fork") && (
+        {mayAct && last !== undefined && (
           <button
             type="button"
             class="btn"
@@ -67,7 +67,7 @@ export function RunActions({
             Fork
           </button>
         )}
-        {document.shown.forkedFrom !== null && hasScreen("compare") && (
+        {document.shown.forkedFrom !== null && (
           <button
             type="button"
             class="btn"

@@ -1,5 +1,6 @@
 /** A fork of a run: what stood there, what was edited, and what is sent. */
 import { isObject, parseJson, type Json, type JsonObject } from "../../../flow/json.ts";
+import { HIDDEN_VALUE, holdsRedacted } from "../../../flow/text/redacted.ts";
 import type { Why } from "../../../tell/why.ts";
 import type { ForkRequest, JudgedDocument } from "../../wire.ts";
 
@@ -75,6 +76,8 @@ export function forkRequestOf(
   const handoff = changed(edits.handoff, before.handoff);
   const prompt = changed(edits.prompt, before.prompt);
   const model = changed(edits.model, before.model);
+  for (const [field, text] of Object.entries({ output, handoff, prompts: edits.adopt ? null : prompt }))
+    if (holdsRedacted(text ?? "")) faults.push({ field, message: HIDDEN_VALUE });
   const said = output === null ? undefined : before.isText ? output : object("output", output);
   const handed = handoff === null ? undefined : object("handoff", handoff);
   if (handed !== undefined && !Object.values(handed).every(isObject))

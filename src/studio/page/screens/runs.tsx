@@ -8,7 +8,7 @@ import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";
 import { useKeys } from "../keys.ts";
 import { live, useLive } from "../listen.ts";
-import { withPage } from "../live.ts";
+import { withoutDoubtful, withPage } from "../live.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { RunTable } from "../parts/run-table.tsx";
@@ -154,7 +154,7 @@ function useRunPages(): {
   readonly isLoading: boolean;
   readonly again: () => void;
 } {
-  const epoch = useLive((now) => now.epoch);
+  const everything = useLive((now) => now.round);
   const [round, setRound] = useState(0);
   const [error, setError] = useState<RefusedRequest | null>(null);
   const [isLoading, setLoading] = useState(true);
@@ -169,6 +169,7 @@ function useRunPages(): {
         setLoading(false);
         before = page.next === null ? "" : `&before=${encodeURIComponent(page.next)}`;
       } while (before !== "");
+      live.set(withoutDoubtful);
     };
     load().catch((cause: unknown) => {
       if (stop.signal.aborted) return;
@@ -176,7 +177,7 @@ function useRunPages(): {
       setLoading(false);
     });
     return () => stop.abort();
-  }, [epoch, round]);
+  }, [everything, round]);
   return { error, isLoading, again: () => setRound(round + 1) };
 }
 

@@ -26,11 +26,13 @@ export function LabelledField({
 type FieldProps = {
   readonly parameter: Parameter;
   readonly text: string;
+  /** The value that was taken over holds a secret, which the page never had. */
+  readonly isHidden: boolean;
   readonly errors: readonly string[];
   readonly onChange: (text: string) => void;
 };
 
-export function ParameterField({ parameter, text, errors, onChange }: FieldProps): JSX.Element {
+export function ParameterField({ parameter, text, isHidden, errors, onChange }: FieldProps): JSX.Element {
   const { name, description, required, flag } = parameter;
   const id = `parameter-${name}`;
   const hint = fieldHint(parameter);
@@ -58,6 +60,7 @@ export function ParameterField({ parameter, text, errors, onChange }: FieldProps
             <Foreign text={[description, hint].filter((part) => part !== "").join(" · ")} most={400} />
           </span>
         )}
+        {isHidden && text === "" && <HiddenValue />}
         {errors.map((message) => (
           <span key={message} class="wrong">
             <Foreign text={message} most={400} />
@@ -66,6 +69,10 @@ export function ParameterField({ parameter, text, errors, onChange }: FieldProps
       </div>
     </div>
   );
+}
+
+function HiddenValue(): JSX.Element {
+  return <span class="wrong">The earlier value is a secret and was hidden. Type it again.</span>;
 }
 
 type Marks = {
@@ -80,7 +87,7 @@ function FieldInput({
   text,
   marks,
   onChange,
-}: Omit<FieldProps, "errors"> & { readonly marks: Marks }): JSX.Element {
+}: Omit<FieldProps, "errors" | "isHidden"> & { readonly marks: Marks }): JSX.Element {
   switch (fieldKind(parameter)) {
     case "choice":
       return (
@@ -138,9 +145,12 @@ function FieldInput({
 
 export function FreeRows({
   rows,
+  hidden,
   onChange,
 }: {
   readonly rows: readonly FreeRow[];
+  /** Names of those whose value was hidden. */
+  readonly hidden: ReadonlySet<string>;
   readonly onChange: (rows: readonly FreeRow[]) => void;
 }): JSX.Element {
   const set = (at: number, part: Partial<FreeRow>) =>
@@ -171,6 +181,7 @@ export function FreeRows({
           >
             Remove
           </button>
+          {hidden.has(row.name) && row.value === "" && <HiddenValue />}
         </div>
       ))}
       <div>

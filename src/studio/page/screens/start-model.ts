@@ -1,6 +1,7 @@
 /** The form that starts a run: which field a parameter gets, and what is sent for what was typed. */
 import type { Parameter } from "../../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../../flow/json.ts";
+import { holdsRedacted } from "../../../flow/text/redacted.ts";
 import type { StartRequest } from "../../wire.ts";
 
 /** How a parameter is typed in: `lines` one value a line, `json` an object as JSON. */
@@ -38,22 +39,34 @@ export type Typed = { readonly [name: string]: string };
 /** Names and values of an agent that takes any argument. */
 export type FreeRow = { readonly name: string; readonly value: string };
 
-/** What the fields hold at first: defaults, or the arguments of an earlier run. */
-export function firstTyped(parameters: readonly Parameter[], earlier: JsonObject | null = null): Typed {
+/** What the fields hold at first: defaults, or the arguments of an earlier run. What was hidden has to be typed again. */
+export function firstTyped(parameters: readonly Parameter[], earlier: JsonObject = {}): Typed {
+  const hidden = hiddenIn(earlier);
   return Object.fromEntries(
     parameters.map((parameter) => {
-      const given = earlier === null ? undefined : own(earlier, parameter.name);
-      return [parameter.name, typedText(fieldKind(parameter), given ?? parameter.default)];
+      const { name } = parameter;
+      const value = own(earlier, name) ?? parameter.default;
+      return [name, hidden.has(name) ? "" : typedText(fieldKind(parameter), value)];
     }),
+  );
+}
+
+/** Arguments of which a secret was hidden on their way here: a mark in its place is not the value. */
+export function hiddenIn(earlier: JsonObject): ReadonlySet<string> {
+  return new Set(
+    Object.entries(earlier)
+      .filter(([, value]) => holdsRedacted(plain(value)))
+      .map(([name]) => name),
   );
 }
 
 /** Arguments of an earlier run that no parameter declares. */
 export function freeRows(parameters: readonly Parameter[], earlier: JsonObject): readonly FreeRow[] {
   const declared = new Set(parameters.map(({ name }) => name));
+  const hidden = hiddenIn(earlier);
   return Object.entries(earlier)
     .filter(([name]) => !declared.has(name))
-    .map(([name, value]) => ({ name, value: plain(value) }));
+    .map(([name, value]) => ({ name, value: hidden.has(name) ? "" : plain(value) }));
 }
 
 /**

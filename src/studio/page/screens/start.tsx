@@ -21,6 +21,7 @@ import {
   fieldErrors,
   firstTyped,
   freeRows,
+  hiddenIn,
   NO_CHOICES,
   startRequest,
   type FreeRow,
@@ -76,9 +77,12 @@ export function StartScreen({ route }: { readonly route: StartRoute }): JSX.Elem
   );
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 function StartForm({ document }: { readonly document: AgentDocument }): JSX.Element {
   const { agent, parameters, openArguments, takesInput, earlier, problems, costLine } = document;
   const [typed, setTyped] = useState<Typed>(() => firstTyped(parameters));
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(NONE);
   const [free, setFree] = useState<readonly FreeRow[]>([]);
   const [given, setGiven] = useState<StartChoices>(NO_CHOICES);
   const [ticked, setTicked] = useState<string | null>(null);
@@ -154,6 +158,7 @@ function StartForm({ document }: { readonly document: AgentDocument }): JSX.Elem
                   if (found === undefined) return;
                   setTyped(firstTyped(parameters, found.args));
                   setFree(freeRows(parameters, found.args));
+                  setHidden(hiddenIn(found.args));
                 }}
               >
                 <option value="">Take over from an earlier run …</option>
@@ -172,6 +177,7 @@ function StartForm({ document }: { readonly document: AgentDocument }): JSX.Elem
                 key={parameter.name}
                 parameter={parameter}
                 text={typed[parameter.name] ?? ""}
+                isHidden={hidden.has(parameter.name)}
                 // What is required is not wrong before it was typed.
                 errors={
                   isTried || (typed[parameter.name] ?? "") !== "" ? (errors.get(parameter.name) ?? []) : []
@@ -179,7 +185,7 @@ function StartForm({ document }: { readonly document: AgentDocument }): JSX.Elem
                 onChange={(text) => setTyped((now) => ({ ...now, [parameter.name]: text }))}
               />
             ))}
-            {openArguments && <FreeRows rows={free} onChange={setFree} />}
+            {openArguments && <FreeRows rows={free} hidden={hidden} onChange={setFree} />}
             {isTried &&
               errors.get("")?.map((message) => (
                 <p key={message} class="note bad">

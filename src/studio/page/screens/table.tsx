@@ -2,19 +2,13 @@
 import type { FunctionComponent } from "preact";
 import type { RailPlace } from "../frame.tsx";
 import { ALL_RUNS, type Route } from "../route.ts";
-import { CompareScreen } from "./compare.tsx";
-import { FiguresScreen } from "./figures.tsx";
-import { FlowScreen } from "./flow.tsx";
 import { FlowsScreen } from "./flows.tsx";
-import { ForkScreen } from "./fork.tsx";
 import { InboxScreen } from "./inbox.tsx";
 import { EffectsScreen } from "./effects.tsx";
-import { declareScreens } from "./known.ts";
+import { late } from "./late.tsx";
 import { RunScreen } from "./run.tsx";
 import { RunsScreen } from "./runs.tsx";
-import { StartScreen } from "./start.tsx";
 import { TalkScreen } from "./talk.tsx";
-import { WhatIfScreen } from "./whatif.tsx";
 import { WhyScreen } from "./why.tsx";
 
 type Screens = {
@@ -29,15 +23,13 @@ export const SCREENS: Screens = {
   effects: EffectsScreen,
   inbox: InboxScreen,
   flows: FlowsScreen,
-  flow: FlowScreen,
-  start: StartScreen,
-  compare: CompareScreen,
-  fork: ForkScreen,
-  whatif: WhatIfScreen,
-  figures: FiguresScreen,
+  flow: late(async () => (await import("./more.ts")).FlowScreen),
+  start: late(async () => (await import("./more.ts")).StartScreen),
+  compare: late(async () => (await import("./more.ts")).CompareScreen),
+  fork: late(async () => (await import("./more.ts")).ForkScreen),
+  whatif: late(async () => (await import("./more.ts")).WhatIfScreen),
+  figures: late(async () => (await import("./more.ts")).FiguresScreen),
 };
-
-declareScreens(Object.keys(SCREENS));
 
 export const PLACES: readonly RailPlace[] = [
   { name: "Runs", key: "r", route: ALL_RUNS, holds: ["runs", "run", "talk", "why", "fork", "compare"] },

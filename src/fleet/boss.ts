@@ -1,0 +1,171 @@
+/** Jobs in PostgreSQL, handed out by pg-boss: the only file that knows that package. */
+import { RunnerError } from "../engine/ports.ts";
+import { errorText } from "../flow/text/harmless.ts";
+import type { Postgres } from "../journal/postgres/connection.ts";
+import { loadServerPeer } from "../run/records/postgres-journal.ts";
+import type { Dispatch, Job, TransactionSend } from "./dispatch.ts";
+
+/** What we use of pg-boss. */
+type Boss = {
+  readonly on: (event: "error" | "warning", listener: (said: unknown) => void) => void;
+  readonly start: () => Promise<unknown>;
+  readonly stop: (how: object) => Promise<void>;
+  readonly createQueue: (name: string, options: object) => Promise<void>;
+  readonly insert: (name: string, jobs: readonly object[], options: object) => Promise<unknown>;
+  readonly fetch: (name: string, options: object) => Promise<readonly Fetched[]>;
+  readonly touch: (
+    name: string,
+    jobs: readonly Attempt[],
+  ) => Promise<{ readonly settled?: readonly string[] }>;
+  readonly deleteJob: (name: string, job: Attempt, options: object) => Promise<{ readonly affected: number }>;
+  readonly supervise: (name: string) => Promise<void>;
+};
+type BossPackage = { readonly PgBoss: new (options: object) => Boss };
+type Attempt = { readonly id: string; readonly retryCount: number };
+type Fetched = Attempt & { readonly name: string; readonly data: { readonly run: string } };
+
+export async function loadBoss(env: NodeJS.ProcessEnv): Promise<BossPackage> {
+  const peer = { name: "pg-boss", version: "12.35.0", whose: "A fleet" };
+  return (await loadServerPeer(peer, env)) as BossPackage;
+}
+
+/** Beside the tables of the journal; `fleet init` makes them. */
+export function bossSchema(schema: string): string {
+  return `${schema}_boss`;
+}
+
+/** Makes the tables of pg-boss, or brings them up to date. */
+export async function makeBossTables(postgres: Postgres, bossPackage: BossPackage): Promise<void> {
+  const boss = createBoss(postgres, bossPackage, { migrate: true });
+  try {
+    await boss.start();
+  } finally {
+    await boss.stop({ graceful: false, close: false });
+  }
+}
+
+export type BossOptions = {
+  readonly postgres: Postgres;
+  readonly boss: BossPackage;
+  /** Jobs of a worker without a sign of life for so long can be given to others; 10 s at least. */
+  readonly leaseMs: number;
+};
+
+/** JOURNAL_UNAVAILABLE where `fleet init` has not made the tables of this version. */
+export async function openBossDispatch(options: BossOptions): Promise<Dispatch> {
+  const { postgres, leaseMs } = options;
+  const boss = createBoss(postgres, options.boss, { migrate: false });
+  await boss.start().catch((cause: unknown) => {
+    if (cause instanceof RunnerError) throw cause;
+    const words = "does not have the tables of the queue. Make them with: lockstep fleet init";
+    throw new RunnerError("JOURNAL_UNAVAILABLE", `${postgres.name} ${words}. (${errorText(cause)})`, {
+      cause,
+    });
+  });
+  const made = new Set<string>();
+  const ensure = async (queue: string): Promise<void> => {
+    if (made.has(queue)) return;
+    await boss.createQueue(queue, QUEUE);
+    made.add(queue);
+  };
+  const attemptOf = ({ id, attempt }: Job): Attempt => ({ id, retryCount: attempt });
+
+  return {
+    async offer(offers, within) {
+      for (const [queue, own] of Map.groupBy(offers, (offer) => offer.queue)) {
+        await ensure(queue);
+        const jobs = own.map(({ id, run, group, priority }) => ({
+          id,
+          data: { run },
+          priority,
+          group: { id: group, tier: group },
+          heartbeatSeconds: Math.max(LEAST_LEASE_S, Math.round(leaseMs / 1000)),
+        }));
+        await boss.insert(queue, jobs, { db: databaseOf(within) });
+      }
+    },
+    async take(queues, most, shares) {
+      const taken: Job[] = [];
+      for (const queue of queues) {
+        if (taken.length >= most) break;
+        await ensure(queue);
+        const jobs = await boss.fetch(queue, {
+          batchSize: most - taken.length,
+          groupConcurrency: { default: shares.default, tiers: shares.of },
+        });
+        for (const { id, data, retryCount } of jobs)
+          taken.push({ id, run: data.run, queue, attempt: retryCount });
+      }
+      return taken;
+    },
+    async keep(jobs) {
+      // A job that came back to the same worker: only its last attempt can be kept.
+      const newest = new Map(jobs.toSorted((a, b) => a.attempt - b.attempt).map((job) => [job.id, job]));
+      const kept = new Set<Job>();
+      for (const [queue, own] of Map.groupBy(newest.values(), (job) => job.queue)) {
+        const { settled = [] } = await boss.touch(queue, own.map(attemptOf));
+        for (const id of settled) kept.add(newest.get(id)!);
+      }
+      return jobs.filter((job) => kept.has(job));
+    },
+    async settle(job, within) {
+      const { affected } = await boss.deleteJob(job.queue, attemptOf(job), { db: databaseOf(within) });
+      return affected > 0;
+    },
+    async tend(queues) {
+      for (const queue of queues) {
+        await ensure(queue);
+        await boss.supervise(queue);
+      }
+    },
+    close: () => boss.stop({ graceful: false, close: false }),
+  };
+}
+
+/** pg-boss takes a shorter one for a mistake. */
+const LEAST_LEASE_S = 10;
+const FOR_EVER_S = 10 * 365 * 86_400;
+
+/**
+ * Of its policies only this one gives every job that is offered, once. It never gives up a job: how often a run may be
+ * begun is decided by its row.
+ */
+const QUEUE = {
+  policy: "standard",
+  retryLimit: 1_000_000,
+  retryDelay: 0,
+  retentionSeconds: FOR_EVER_S,
+  expireInSeconds: 86_399,
+};
+
+function createBoss(
+  postgres: Postgres,
+  { PgBoss }: BossPackage,
+  { migrate }: { readonly migrate: boolean },
+): Boss {
+  const boss = new PgBoss({
+    db: databaseOf(postgres.send),
+    schema: bossSchema(postgres.schema),
+    migrate,
+    createSchema: migrate,
+    // By itself it would take every job away when the server comes back (see lease.ts).
+    supervise: false,
+    schedule: false,
+    monitorIntervalSeconds: 1,
+    maintenanceIntervalSeconds: 60,
+    reindex: false,
+    monitorVacuum: false,
+  });
+  // What fails is asked again; a listener that is missing would end the process.
+  boss.on("error", () => undefined);
+  boss.on("warning", () => undefined);
+  return boss;
+}
+
+function databaseOf(send: TransactionSend) {
+  return {
+    executeSql: async (text: string, values: readonly unknown[] = []) => ({
+      rows: await send({ name: "", text }, values),
+    }),
+  };
+}

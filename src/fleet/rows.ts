@@ -1,0 +1,116 @@
+/** The rows of runs as workers see them: which want a job, which one is theirs, and what becomes of it afterwards. */
+import { randomUUID } from "node:crypto";
+import type { Postgres } from "../journal/postgres/connection.ts";
+import { queueOf, type Dispatch, type Job } from "./dispatch.ts";
+import { MOST_TRIES, POISONED, type NextStretch } from "./life.ts";
+
+/** What a worker asks for. */
+export type WantedRuns = {
+  /** Without the speech. */
+  readonly queues: readonly string[];
+  readonly speech: number;
+};
+
+/** A run that this worker may drive now. */
+export type Taken = { readonly job: Job; readonly tries: number; readonly group: string };
+
+const MOST_AT_ONCE = 1000;
+
+/** Makes a job for every run that wants one. How many it made; called again until it makes none. */
+export async function promote(postgres: Postgres, dispatch: Dispatch, wanted: WantedRuns): Promise<number> {
+  const { schema } = postgres;
+  return await postgres.together(async (send) => {
+    const text = `SELECT id, queue, grp, priority, speaks FROM ${schema}.run
+      WHERE due <= clock_timestamp() AND job IS NULL AND held IS NULL AND queue = ANY($1) AND speaks <= $2
+      ORDER BY priority DESC, due LIMIT $3 FOR UPDATE SKIP LOCKED`;
+    const rows = await send({ name: "promote", text }, [wanted.queues, wanted.speech, MOST_AT_ONCE]);
+    if (rows.length === 0) return 0;
+    const offers = rows.map((row) => ({
+      id: randomUUID(),
+      run: row.id as string,
+      queue: queueOf(row.queue as string, row.speaks as number),
+      group: row.grp as string,
+      priority: row.priority as number,
+    }));
+    const mark = `UPDATE ${schema}.run r SET job = n.job, due = NULL
+      FROM unnest($1::text[], $2::text[]) AS n(id, job) WHERE r.id = n.id`;
+    await send({ name: "promoted", text: mark }, [offers.map(({ run }) => run), offers.map(({ id }) => id)]);
+    await dispatch.offer(offers, send);
+    return offers.length;
+  });
+}
+
+/**
+ * The jobs that are still those of their runs: only these may be driven. The others are taken off the queue, also that of
+ * a run which nobody could drive so far. What wakes a run from here on gives it another stretch.
+ */
+export async function begin(
+  postgres: Postgres,
+  dispatch: Dispatch,
+  jobs: readonly Job[],
+  speech: number,
+): Promise<readonly Taken[]> {
+  if (jobs.length === 0) return [];
+  const { schema } = postgres;
+  return await postgres.together(async (send) => {
+    const text = `WITH t AS (
+        SELECT r.key, n.attempt FROM ${schema}.run r JOIN unnest($1::text[], $2::int[]) AS n(job, attempt) ON r.job = n.job
+        WHERE r.held IS NULL AND r.speaks <= $3 ORDER BY r.key FOR UPDATE OF r)
+      UPDATE ${schema}.run r SET due = NULL, rest = NULL, speaks = greatest(r.speaks, $3),
+        tries = r.tries + (t.attempt > 0)::int,
+        held = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN 'poisoned' END,
+        held_because = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN $5 END,
+        job = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN NULL ELSE r.job END
+      FROM t WHERE r.key = t.key RETURNING r.job, r.tries, r.grp`;
+    const rows = await send({ name: "begin", text }, [
+      jobs.map(({ id }) => id),
+      jobs.map(({ attempt }) => attempt),
+      speech,
+      MOST_TRIES,
+      POISONED,
+    ]);
+    const taken = jobs.flatMap((job): readonly Taken[] => {
+      const row = rows.find((other) => other.job === job.id);
+      return row === undefined ? [] : [{ job, tries: row.tries as number, group: row.grp as string }];
+    });
+    const others = jobs.filter((job) => !taken.some((other) => other.job === job));
+    if (others.length === 0) return taken;
+    // A newer program has driven it since: its next job is for those who know what that one wrote.
+    const newer = `UPDATE ${schema}.run SET job = NULL, due = clock_timestamp() WHERE job = ANY($1) AND speaks > $2`;
+    await send({ name: "begin-newer", text: newer }, [others.map(({ id }) => id), speech]);
+    for (const job of others) await dispatch.settle(job, send);
+    return taken;
+  });
+}
+
+/** The stretch is over. False: the job was given to another worker, which decides what becomes of the run. */
+export async function settleRun(
+  postgres: Postgres,
+  dispatch: Dispatch,
+  job: Job,
+  { afterMs, tries, held, rest }: NextStretch,
+): Promise<boolean> {
+  const { schema } = postgres;
+  return await postgres.together(async (send) => {
+    if (!(await dispatch.settle(job, send))) return false;
+    // A wake since the beginning of the stretch has left its mark in `due`.
+    const text = `UPDATE ${schema}.run SET job = NULL, tries = $2, held = CASE WHEN $3::text IS NULL THEN NULL ELSE 'poisoned' END,
+        held_because = $3, rest = $5, due = CASE WHEN $3::text IS NULL THEN least(due, clock_timestamp() + make_interval(secs => $4::float8 / 1000)) END
+      WHERE job = $1`;
+    await send({ name: "settle", text }, [job.id, tries, held, afterMs, rest]);
+    return true;
+  });
+}
+
+/** It got somewhere: what failed before does not count any more. */
+export async function progressed(postgres: Postgres, { id }: Job): Promise<void> {
+  const text = `UPDATE ${postgres.schema}.run SET tries = 0 WHERE job = $1`;
+  await postgres.send({ name: "progressed", text }, [id]);
+}
+
+/** Runs that are held get another chance. Gives those that were. */
+export async function releaseRuns(postgres: Postgres, runs: readonly string[]): Promise<readonly string[]> {
+  const text = `UPDATE ${postgres.schema}.run SET held = NULL, held_because = NULL, tries = 0, due = clock_timestamp(), job = NULL
+    WHERE id = ANY($1) AND held IS NOT NULL RETURNING id`;
+  return (await postgres.send({ name: "unhold", text }, [runs])).map(({ id }) => id as string);
+}

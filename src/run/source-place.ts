@@ -1,0 +1,389 @@
+/** Where a run that travels works on this machine: its source is fetched into a mirror, its files are made as the record says. */
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, isAbsolute, join, normalize } from "node:path";
+import { CHECKOUT_MS, type Git, type GitAnswer } from "../effects/git/git.ts";
+import { tipOf } from "../effects/git/git-queries.ts";
+import { addressesOf, remoteDigest } from "../effects/git/remote.ts";
+import {
+  CHECKED,
+  heldIn,
+  isAt,
+  resetTo,
+  restoreHeld,
+  SnapshotFailed,
+  unbundle,
+} from "../effects/git/snapshot.ts";
+import { makeWorktree, restoreWorktree } from "../effects/git/worktree.ts";
+import { inTurn, takeTurn } from "../effects/process/turn.ts";
+import { RunnerError, type Blobs, type Ports } from "../engine/ports.ts";
+import type { Event, Remote, Source, Tree, Worktree } from "../flow/event.ts";
+import type { Flow } from "../flow/flow.ts";
+import { isRunId } from "../flow/recorded.ts";
+import { shownInLine } from "../flow/text/harmless.ts";
+import type { RecordedRun } from "./records/runs.ts";
+import { ANY_REPOSITORY, mayFetch, readRepositoryAddress } from "./source-address.ts";
+import {
+  asUnavailable,
+  sharedCommit,
+  newestTree,
+  createTree,
+  restoreTree,
+  type TreeOptions,
+  type TreePlace,
+} from "./tree.ts";
+import { gitFor } from "./world/worktree.ts";
+
+export type PlaceOptions = {
+  /** The folder of this worker for mirrors and for the files of runs. */
+  readonly work: string;
+  /** Its `run.started`, which names a source. */
+  readonly started: Event & { readonly type: "run.started" };
+  /** The newest files that its journal names. */
+  readonly newest: Tree | null;
+  readonly flow: Flow;
+  readonly blobs: Blobs;
+  /** Patterns of the addresses that this worker fetches from; any but files of its own machine where it is absent. */
+  readonly repositories?: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+};
+
+export type TravelPlace = {
+  /** The folder with the agents: as the source has it. */
+  readonly root: string;
+  readonly cwd: string;
+  readonly stateDir: string;
+  /** The files were made anew: what makes them ready has to be run, and then this. Absent: they are ready. */
+  readonly onPrepared?: () => void;
+  readonly worktree?: Worktree;
+  readonly snapshot: NonNullable<Ports["snapshot"]>;
+  /** Nothing of the run is needed on this machine any more. */
+  readonly remove: () => void;
+};
+
+/** Puts the files of a claimed run where this worker has them. */
+export function travelling(
+  about: Pick<PlaceOptions, "work" | "blobs" | "repositories" | "env" | "signal"> & {
+    /** Hears of the place, to remove it when nothing of the run is needed here any more. */
+    readonly onPlace?: (place: TravelPlace) => void;
+  },
+): (recorded: RecordedRun) => Promise<TravelPlace> {
+  return async ({ entries, current }) => {
+    const started = entries[0]?.event;
+    if (started?.type !== "run.started")
+      throw new RunnerError("JOURNAL_UNAVAILABLE", "The run has no first entry: its journal is damaged.");
+    const place = await openTravelPlace({ ...about, started, newest: newestTree(entries), flow: current });
+    about.onPlace?.(place);
+    return place;
+  };
+}
+
+/** WORKTREE_UNAVAILABLE where its files cannot be had here, REPOSITORY_FORBIDDEN where they must not be fetched. */
+export async function openTravelPlace(options: PlaceOptions): Promise<TravelPlace> {
+  const { work, started } = options;
+  const { run } = started;
+  const asked = askedOf(started);
+  const folder = join(work, "runs", run);
+  try {
+    return await make(options, asked, folder);
+  } catch (error) {
+    if (!(error instanceof SnapshotFailed) || options.signal.aborted) throw error;
+    // Whatever is damaged here can be had again.
+    rmSync(folder, { recursive: true, force: true });
+    const mirror = asked.remote === null ? null : mirrorOf(work, asked.remote);
+    if (mirror !== null && isDamage(error.message, mirror)) rmSync(mirror, { recursive: true, force: true });
+    return await asUnavailable(() => make(options, asked, folder), run);
+  }
+}
+
+/** What a record asks this machine to fetch and make: everything in it is data that somebody else wrote. */
+type Asked = {
+  readonly source: Source;
+  readonly within: string;
+  readonly remote: Remote | null;
+  readonly run: string;
+};
+
+function askedOf({ run, source, cwd, worktree }: PlaceOptions["started"]): Asked {
+  const refuse = (what: string) =>
+    new RunnerError(
+      "WORKTREE_UNAVAILABLE",
+      `The files of run ${shownInLine(run, 80)} cannot be fetched: its ${what}.`,
+    );
+  if (!isRunId(run)) throw refuse("id is not an id");
+  if (source === undefined)
+    throw refuse("record names a folder of the machine that it was started on, and no source");
+  if (isAbsolute(cwd) || normalize(cwd) !== cwd || cwd.startsWith("..") || cwd.includes("\0"))
+    throw refuse("folder does not lie within its files");
+  const commits =
+    source.kind === "none"
+      ? []
+      : [source.commit, ...(source.kind === "bundle" ? [source.files, source.needs] : [])];
+  if (commits.some((one) => one !== undefined && !COMMIT.test(one))) throw refuse("commit is not a commit");
+  if (source.kind === "bundle" && !DIGEST.test(source.blob)) throw refuse("bundle is not named by a digest");
+  const remote = source.kind === "none" ? null : (source.remote ?? null);
+  if (remote !== null && !REMOTE.test(remote.name)) throw refuse("remote has a name that git does not take");
+  for (const name of [branchIn(source), ...(worktree === undefined ? [] : [worktree.branch, worktree.base])])
+    if (!BRANCH.test(name)) throw refuse("branch has a name that git does not take");
+  return { source, within: cwd, remote, run };
+}
+
+const COMMIT = /^(?:[\da-f]{40}|[\da-f]{64})$/;
+const DIGEST = /^[\da-f]{64}$/;
+const REMOTE = /^\w[\w.-]{0,99}$/;
+const BRANCH = /^(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\p{Cc}./-][^\s~^:?*[\\\p{Cc}]*$/u;
+
+async function make(options: PlaceOptions, asked: Asked, folder: string): Promise<TravelPlace> {
+  const { started, newest, flow, blobs, env, signal } = options;
+  const { source, within, remote, run } = asked;
+  const [home, stateDir] = [join(folder, "home"), join(folder, "state")];
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  const inFolder = (until: AbortSignal) =>
+    gitFor({ env, signal: until }, [home, join(folder, "tree")], { run });
+  const git = inFolder(signal);
+  const base = started.worktree?.base ?? branchIn(source);
+  let isNew = false;
+  if (!(await isWhole(git, home, source))) {
+    await makeHome(options, asked, git, folder);
+    isNew = true;
+  }
+  await configure(git, home, remote);
+  const worktree = await worktreeOf(git, started.worktree, { folder, home, remote });
+  const top = worktree?.path ?? home;
+  const branch = worktree?.branch ?? base;
+  const homePlace = { top: home, index: join(folder, "home.index"), carry: [] };
+  if (worktree !== undefined && source.kind !== "none") {
+    await resetTo(git, homePlace, source.commit, base);
+    const about = { run, cwd: join(top, within), copy: [] };
+    isNew ||= !existsSync(worktree.path);
+    await (existsSync(worktree.path)
+      ? restoreWorktree(git, worktree, about, false)
+      : makeAgain(git, worktree, about));
+  }
+  const place: TreePlace = {
+    top,
+    index: join(folder, "tree.index"),
+    carry: flow.settings.place?.carry ?? [],
+    folder,
+  };
+  const tree: TreeOptions = { git, run, place, blobs, base: sharedCommit(source), newest };
+  // The worker that drove the run last still has its files.
+  const unready = join(folder, "unready");
+  if (isNew || !(await isRight(tree, source))) {
+    // Until it was made ready, whatever is killed meanwhile.
+    writeFileSync(unready, "");
+    await restore(tree, source, branch);
+  }
+  // What was done is recorded also while the run is being stopped.
+  const steady = inFolder(new AbortController().signal);
+  const held = await heldIn(steady, place);
+  mkdirSync(join(top, within), { recursive: true });
+  const root = rootIn(home, within);
+  return {
+    root,
+    cwd: join(top, within),
+    stateDir,
+    ...(existsSync(unready) && { onPrepared: () => rmSync(unready, { force: true }) }),
+    ...(worktree !== undefined && { worktree }),
+    snapshot: createTree({ ...tree, git: steady }, held).snapshot,
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function branchIn(source: Source): string {
+  return source.kind === "none" ? "main" : (source.branch ?? "main");
+}
+
+async function isWhole(git: Git, home: string, source: Source): Promise<boolean> {
+  if (!existsSync(join(home, ".git", "HEAD"))) return false;
+  return source.kind === "none" || (await tipOf(git, home, source.commit)) === source.commit;
+}
+
+/** A repository of the run alone: it shares the objects of the mirror, and nothing else. */
+async function makeHome(options: PlaceOptions, asked: Asked, git: Git, folder: string): Promise<void> {
+  const { source, remote } = asked;
+  const home = join(folder, "home");
+  const commit =
+    source.kind === "git" ? source.commit : source.kind === "bundle" ? (source.needs ?? null) : null;
+  const mirror = commit === null || remote === null ? null : await fetched(options, git, remote, commit);
+  for (const name of ["home", "tree", "home.index", "tree.index"])
+    rmSync(join(folder, name), { recursive: true, force: true });
+  mkdirSync(home, { recursive: true });
+  must(await git(home, ["init", "--quiet", "--initial-branch=main", "--template=", home]));
+  if (mirror !== null) {
+    mkdirSync(join(home, ".git", "objects", "info"), { recursive: true });
+    writeFileSync(join(home, ".git", "objects", "info", "alternates"), `${join(mirror, "objects")}\n`);
+  }
+  if (source.kind === "bundle") await unpack(options, git, source, folder);
+  if (source.kind !== "none" && (await tipOf(git, home, source.commit)) !== source.commit)
+    throw new SnapshotFailed(`the commit ${source.commit} is not in what was fetched`);
+}
+
+async function unpack(
+  { blobs, started: { run } }: PlaceOptions,
+  git: Git,
+  { blob, commit, files }: Source & { kind: "bundle" },
+  folder: string,
+): Promise<void> {
+  const bytes = await blobs.get(blob);
+  if (bytes === null)
+    throw new RunnerError(
+      "WORKTREE_UNAVAILABLE",
+      `The bundle that run ${run} was submitted with is missing or damaged.`,
+    );
+  const file = join(folder, "source.bundle");
+  writeFileSync(file, bytes);
+  await unbundle(git, join(folder, "home"), file, files ?? commit);
+  rmSync(file, { force: true });
+}
+
+/** Ours at every beginning: whatever the run wrote there before does not say where results go to. */
+async function configure(git: Git, home: string, remote: Remote | null): Promise<void> {
+  if (remote !== null) {
+    must(await git(home, ["config", "--replace-all", `remote.${remote.name}.url`, remote.url]));
+    must(
+      await git(home, [
+        "config",
+        "--replace-all",
+        `remote.${remote.name}.fetch`,
+        `+refs/heads/*:refs/remotes/${remote.name}/*`,
+      ]),
+    );
+    await git(home, ["config", "--unset-all", `remote.${remote.name}.pushurl`]);
+  }
+  if ((await git(home, ["var", "GIT_COMMITTER_IDENT"])).ok) return;
+  must(await git(home, ["config", "user.name", "Lockstep"]));
+  must(await git(home, ["config", "user.email", "lockstep@localhost"]));
+}
+
+/** With the paths of this machine. */
+async function worktreeOf(
+  git: Git,
+  recorded: Worktree | undefined,
+  {
+    folder,
+    home,
+    remote,
+  }: { readonly folder: string; readonly home: string; readonly remote: Remote | null },
+): Promise<Worktree | undefined> {
+  if (recorded === undefined) return undefined;
+  const pushTo = remote === null ? null : remoteDigest(await addressesOf(git, home, remote.name));
+  return {
+    ...recorded,
+    path: join(folder, "tree"),
+    home,
+    onRemote: true,
+    ...(pushTo !== null && { pushTo }),
+  };
+}
+
+async function makeAgain(
+  git: Git,
+  worktree: Worktree,
+  about: Parameters<typeof makeWorktree>[2],
+): Promise<void> {
+  await git(worktree.home, ["worktree", "prune"]);
+  if ((await tipOf(git, worktree.home, `refs/heads/${worktree.branch}`)) !== null)
+    must(await git(worktree.home, ["update-ref", "-d", `refs/heads/${worktree.branch}`]));
+  await makeWorktree(git, worktree, about);
+}
+
+/** Whether the files are those of the newest entry that names any, or of the source where none does. */
+async function isRight({ git, place, newest }: TreeOptions, source: Source): Promise<boolean> {
+  const held = await heldIn(git, place);
+  if (newest !== null) return await isAt(git, place.top, held, newest.commit);
+  if (source.kind === "none") return held.head === null && held.tree === EMPTY_TREE;
+  if (source.kind === "bundle" && source.files !== undefined)
+    return await isAt(git, place.top, held, source.files);
+  const tree = await git(place.top, ["rev-parse", `${source.commit}^{tree}`]);
+  return tree.ok && tree.out.trim() === held.tree && held.head === source.commit;
+}
+
+const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+async function restore(options: TreeOptions, source: Source, branch: string): Promise<void> {
+  const { git, place, newest } = options;
+  if (newest !== null) return await restoreTree(options, newest);
+  if (source.kind === "none") return void must(await git(place.top, ["clean", "-ffdq"]));
+  await resetTo(git, place, source.commit, branch);
+  if (source.kind === "bundle" && source.files !== undefined)
+    await restoreHeld(git, place, source.files, branch);
+}
+
+/** The nearest folder with agents, within the files of the run. */
+function rootIn(home: string, within: string): string {
+  const start = join(home, within);
+  for (let folder = start; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, ".agent"))) return folder;
+    if (folder === home || folder === dirname(folder)) return start;
+  }
+}
+
+// The mirror.
+
+function mirrorOf(work: string, { url }: Remote): string {
+  return join(work, "mirrors", `${createHash("sha256").update(url).digest("hex").slice(0, 32)}.git`);
+}
+
+/** Whether git complains about its own files here, and not about a server that is away. */
+function isDamage(why: string, mirror: string): boolean {
+  return why.includes(mirror) || /corrupt|loose object|packfile|bad object|unable to read/i.test(why);
+}
+
+/** The mirror of a repository, with this commit in it. */
+async function fetched(options: PlaceOptions, git: Git, remote: Remote, commit: string): Promise<string> {
+  const { work, repositories = ANY_REPOSITORY, started } = options;
+  const address = readRepositoryAddress(remote.url);
+  const fault =
+    "fault" in address
+      ? address.fault
+      : mayFetch(address, repositories)
+        ? null
+        : "no pattern of fleet.repositories matches it";
+  if (fault !== null || "fault" in address)
+    throw new RunnerError(
+      "REPOSITORY_FORBIDDEN",
+      `This worker does not fetch the files of run ${started.run} from ${shownInLine(remote.url, 200)}: ${fault}.`,
+    );
+  const mirror = mirrorOf(work, remote);
+  return await inTurn(mirror, async () => {
+    mkdirSync(mirror, { recursive: true });
+    const turn = await takeTurn(mirror);
+    if ("why" in turn)
+      throw new RunnerError("WORKTREE_UNAVAILABLE", `The mirror of ${remote.url} is not free: ${turn.why}.`);
+    try {
+      const at = ["--git-dir", mirror];
+      if (!existsSync(join(mirror, "HEAD")))
+        must(await git(mirror, ["init", "--quiet", "--bare", "--template=", mirror]));
+      const has = async () => (await git(mirror, [...at, "cat-file", "-e", `${commit}^{tree}`])).ok;
+      if (await has()) return mirror;
+      const flags = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
+      const how = { timeoutMs: CHECKOUT_MS, outside: true } as const;
+      const fetch = (refs: string) =>
+        git(mirror, [...at, ...CHECKED, "fetch", ...flags, "--", address.url, refs], how);
+      const exact = await fetch(`+${commit}:refs/lockstep/${commit}`);
+      // Some servers give only what a branch names.
+      const all = exact.ok ? exact : await fetch("+refs/heads/*:refs/lockstep/heads/*");
+      if (!all.ok && isDamage(all.why, mirror)) throw new SnapshotFailed(all.why);
+      if (!all.ok)
+        throw new RunnerError(
+          "WORKTREE_UNAVAILABLE",
+          `git cannot fetch ${remote.url}: ${shownInLine(all.why, 300)}.`,
+        );
+      if (!(await has()))
+        throw new RunnerError(
+          "WORKTREE_UNAVAILABLE",
+          `${remote.url} does not have the commit ${commit} of run ${started.run}.`,
+        );
+      return mirror;
+    } finally {
+      turn.release();
+    }
+  });
+}
+
+function must(answer: GitAnswer): string {
+  if (answer.ok) return answer.out;
+  throw new SnapshotFailed(answer.why);
+}

@@ -1,0 +1,335 @@
+/** Workers of a fleet on a real server, with stretches that do nothing but what a test says. */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import type { Entry } from "../../src/flow/event.ts";
+import type { Flow } from "../../src/flow/flow.ts";
+import type { Dispatch, GroupShares } from "../../src/fleet/dispatch.ts";
+import type { Ended } from "../../src/fleet/life.ts";
+import { offerRuns, type RunOffer } from "../../src/fleet/offer.ts";
+import { createPresence } from "../../src/fleet/presence.ts";
+import { releaseRuns } from "../../src/fleet/rows.ts";
+import { work, type StretchOfJob, type WorkerEvent } from "../../src/fleet/worker.ts";
+import type { Postgres, Rows } from "../../src/journal/postgres/connection.ts";
+import { wakeWithin } from "../../src/journal/postgres/wake.ts";
+import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { until } from "../until.ts";
+import { ageJobs, bossAt, makeFleet, needsFleet, postgresAt, programs } from "./fleet-server.ts";
+
+const { skip } = needsFleet("workers of a fleet");
+/** CI tries more often. */
+const WAKES = Number(process.env.FLEET_WAKES ?? 100);
+
+describe("workers", { skip }, () => {
+  let server: PostgresServer;
+  let postgres: Postgres;
+  let dispatch: Dispatch;
+  before(async () => {
+    server = await startServer(programs!);
+    postgres = postgresAt(server.url);
+    await makeFleet(postgres);
+    dispatch = await bossAt(postgres);
+  });
+  after(async () => {
+    await dispatch.close();
+    await postgres.close();
+    server.remove();
+  });
+
+  const offerOf = (queue: string, more: Partial<RunOffer> = {}): RunOffer => {
+    const run = { id: randomUUID(), agent: "a", at: 0, digest: "d", flow: {} as Flow };
+    return { run, entries: [{ seq: 1, at: 0 } as Entry], queue, group: "g", priority: 0, ...more };
+  };
+  const offer = async (queue: string, ...more: readonly Partial<RunOffer>[]): Promise<readonly string[]> => {
+    const made = await offerRuns(
+      postgres,
+      more.map((one) => offerOf(queue, one)),
+      1,
+    );
+    return made.map(({ run }) => run);
+  };
+  const rowsOf = async (runs: readonly string[]): Promise<Rows> =>
+    await postgres.send(
+      {
+        name: "",
+        text: `SELECT id, job, due, tries, held, held_because, owner FROM ${postgres.schema}.run WHERE id = ANY($1)`,
+      },
+      [runs],
+    );
+  const wake = (run: string) => postgres.together((send) => wakeWithin(send, postgres.schema, run));
+
+  type Phantom = {
+    readonly events: WorkerEvent[];
+    readonly drain: () => Promise<void>;
+    readonly name: string;
+  };
+  /** A worker within this process. */
+  const startWorker = (
+    queue: string,
+    drive: (stretch: StretchOfJob) => Promise<Ended>,
+    more: {
+      readonly slots?: number;
+      readonly shares?: GroupShares;
+      readonly speech?: number;
+      readonly drainMs?: number;
+    } = {},
+  ): Phantom => {
+    const events: WorkerEvent[] = [];
+    const draining = new AbortController();
+    const id = randomUUID();
+    const offers = { slots: 1, queues: [queue], speech: 1, models: [], backends: [], sandbox: null };
+    const about = { id, name: id, host: "h", pid: 1, version: "0", leaseMs: 10_000, offers };
+    const { slots = 4, shares = { default: 1000, of: {} }, speech = 1, drainMs = 20_000 } = more;
+    const presence = createPresence(postgres, about);
+    const done = presence.enter().then(() =>
+      work({
+        postgres,
+        dispatch,
+        presence,
+        wanted: { queues: [queue], speech },
+        slots,
+        shares,
+        leaseMs: 10_000,
+        stretchMs: 3_600_000,
+        drive,
+        draining: draining.signal,
+        drainMs,
+        now: Date.now,
+        observe: (event) => void events.push(event),
+      }),
+    );
+    const drain = async () => {
+      draining.abort();
+      await done;
+      await presence.leave();
+    };
+    return { events, drain, name: id };
+  };
+  const newQueue = () => `q-${randomUUID().slice(0, 8)}`;
+  const ENDED: Ended = { kind: "ended" };
+
+  test("every run that is offered is driven once, by one of two workers", async () => {
+    const queue = newQueue();
+    const driven: string[] = [];
+    const drive = ({ job }: StretchOfJob) => {
+      driven.push(job.run);
+      return Promise.resolve(ENDED);
+    };
+    const workers = [startWorker(queue, drive), startWorker(queue, drive)];
+    const runs = await offer(queue, ...Array.from({ length: 30 }, () => ({})));
+    await until(() => driven.length >= 30, "all are driven");
+    for (const { drain } of workers) await drain();
+    assert.deepEqual(driven.toSorted(), [...runs].toSorted());
+    for (const row of await rowsOf(runs)) assert.deepEqual([row.job, row.due, row.held], [null, null, null]);
+  });
+
+  test("a hundred wakes of one run give one driver at a time, and one more stretch after the last", async () => {
+    const queue = newQueue();
+    let [now, most, stretches, seen] = [0, 0, 0, 0];
+    let letters = 0;
+    const drive = async () => {
+      now += 1;
+      most = Math.max(most, now);
+      stretches += 1;
+      seen = letters;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      now -= 1;
+      return { kind: "waiting" } as const;
+    };
+    const workers = Array.from({ length: 4 }, () => startWorker(queue, drive));
+    const [run = ""] = await offer(queue, {});
+    await until(() => stretches > 0, "it is driven");
+    for (let tries = 0; tries < 10; tries += 1)
+      await Promise.all(
+        Array.from({ length: 10 }, async () => {
+          letters += 1;
+          await wake(run);
+        }),
+      );
+    await until(async () => {
+      const [row] = await rowsOf([run]);
+      return row?.job === null && row.due === null;
+    }, "nothing is wanted any more");
+    for (const { drain } of workers) await drain();
+    assert.equal(most, 1);
+    assert.equal(seen, 100, "the last stretch saw every letter");
+    assert.ok(stretches < 60, `${stretches} stretches`);
+  });
+
+  test("a wake in the moment of release is not lost", async () => {
+    const queue = newQueue();
+    const letters = new Map<string, { written: number; seen: number }>();
+    const drive = async ({ job: { run } }: StretchOfJob): Promise<Ended> => {
+      const own = letters.get(run)!;
+      own.seen = own.written;
+      // Somewhere between the last look at the letters and the end of the settling.
+      if (own.written < WAKES / 20)
+        setTimeout(() => {
+          own.written += 1;
+          void wake(run);
+        }, Math.random() * 30);
+      return Promise.resolve({ kind: "waiting" });
+    };
+    const worker = startWorker(queue, drive, { slots: 20 });
+    const made = Array.from({ length: 20 }, () => offerOf(queue));
+    for (const { run } of made) letters.set(run.id, { written: 0, seen: 0 });
+    const runs = (await offerRuns(postgres, made, 1)).map(({ run }) => run);
+    const isDone = () => [...letters.values()].every(({ seen }) => seen >= WAKES / 20);
+    await until(isDone, "every wake was followed by a stretch");
+    await worker.drain();
+    for (const row of await rowsOf(runs)) assert.equal(row.job, null);
+  });
+
+  test("three workers that die at a run hold it, a wake does not revive it, and retry goes on", async () => {
+    const queue = newQueue();
+    const [poison = ""] = await offer(queue, {});
+    const others = await offer(queue, ...Array.from({ length: 30 }, () => ({})));
+    const driven: string[] = [];
+    const attempts: number[] = [];
+    let isHealed = false;
+    const drive = async ({ job, stopSignal }: StretchOfJob): Promise<Ended> => {
+      if (job.run === poison && !isHealed) {
+        attempts.push(job.attempt);
+        // As one that is gone: nothing is settled until its job was given away.
+        await new Promise<void>((resolve) => stopSignal.addEventListener("abort", () => resolve()));
+        return { kind: "lost" };
+      }
+      driven.push(job.run);
+      return ENDED;
+    };
+    const worker = startWorker(queue, drive, { slots: 2 });
+    for (let tries = 1; tries <= 3; tries += 1) {
+      await until(() => attempts.length === tries, `it is driven ${tries} times`);
+      await ageJobs(postgres);
+      await dispatch.tend([`${queue}.v1`]);
+    }
+    await until(async () => (await rowsOf([poison]))[0]?.held === "poisoned", "it is held");
+    await wake(poison);
+    await until(() => driven.length === 30, "the others are driven");
+    assert.deepEqual(attempts, [0, 1, 2]);
+    const [row] = await rowsOf([poison]);
+    assert.deepEqual([row?.job, row?.due], [null, null], "the wake had no effect");
+    assert.match(String(row?.held_because), /3 workers/);
+    assert.deepEqual(driven.toSorted(), [...others].toSorted());
+    isHealed = true;
+    assert.deepEqual(await releaseRuns(postgres, [poison, others[0]!]), [poison]);
+    await until(() => driven.includes(poison), "it goes on");
+    await worker.drain();
+    assert.deepEqual(
+      (await rowsOf([poison])).map(({ held, tries }) => [held, tries]),
+      [[null, 0]],
+    );
+  });
+
+  test("a visit that was settled counts, and the tries begin anew", async () => {
+    const queue = newQueue();
+    const [run = ""] = await offer(queue, {});
+    const attempts: number[] = [];
+    const drive = async ({ job, stopSignal, progressed }: StretchOfJob): Promise<Ended> => {
+      attempts.push(job.attempt);
+      if (attempts.length === 6) return ENDED;
+      if (attempts.length % 2 === 0) progressed();
+      await new Promise<void>((resolve) => stopSignal.addEventListener("abort", () => resolve()));
+      return { kind: "lost" };
+    };
+    const worker = startWorker(queue, drive);
+    for (let tries = 1; tries <= 5; tries += 1) {
+      await until(() => attempts.length === tries, `it is driven ${tries} times`);
+      if (tries % 2 === 0) await until(async () => (await rowsOf([run]))[0]?.tries === 0, "progress counts");
+      await ageJobs(postgres);
+      await dispatch.tend([`${queue}.v1`]);
+    }
+    await until(async () => (await rowsOf([run]))[0]?.job === null, "it is settled");
+    await worker.drain();
+    assert.deepEqual(attempts, [0, 1, 2, 3, 4, 5]);
+    assert.equal((await rowsOf([run]))[0]?.held, null);
+  });
+
+  test("one group cannot keep the others waiting, and lower priorities come last", async () => {
+    const queue = newQueue();
+    const order: string[] = [];
+    const flood = new Set(await offer(queue, ...Array.from({ length: 300 }, () => ({ group: "A" }))));
+    const low = new Set(
+      await offer(queue, ...Array.from({ length: 5 }, () => ({ group: "B", priority: -10 }))),
+    );
+    await offer(queue, ...Array.from({ length: 10 }, () => ({ group: "B" })));
+    const drive = async ({ job }: StretchOfJob): Promise<Ended> => {
+      order.push(flood.has(job.run) ? "A" : low.has(job.run) ? "low" : "B");
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return ENDED;
+    };
+    const worker = startWorker(queue, drive, { slots: 8, shares: { default: 4, of: { A: 2 } } });
+    await until(() => order.length === 315, "all are driven");
+    await worker.drain();
+    assert.ok(order.indexOf("B") <= 3, `the first of B came as number ${order.indexOf("B") + 1}`);
+    // Those that are taken together begin in any order.
+    assert.ok(order.indexOf("low") > order.lastIndexOf("B") - 4, order.join(" "));
+    assert.ok(order.indexOf("low") >= 0);
+  });
+
+  test("a worker that drains lets its runs yield and others have them; after its time they are stopped", async () => {
+    const queue = newQueue();
+    const seen: string[] = [];
+    const stubborn = startWorker(
+      queue,
+      async ({ stopSignal, yieldSignal }) => {
+        await new Promise<void>((resolve) => stopSignal.addEventListener("abort", () => resolve()));
+        seen.push(yieldSignal.aborted ? "stopped" : "early");
+        return { kind: "yielded" };
+      },
+      { slots: 1, drainMs: 50 },
+    );
+    const polite = startWorker(
+      queue,
+      async ({ yieldSignal, stopSignal }) => {
+        await new Promise<void>((resolve) => yieldSignal.addEventListener("abort", () => resolve()));
+        seen.push(stopSignal.aborted ? "late" : "yielded");
+        return { kind: "yielded" };
+      },
+      { slots: 1 },
+    );
+    const runs = await offer(queue, {}, {});
+    const began = ({ events }: Phantom) => events.some(({ kind }) => kind === "began");
+    await until(() => began(stubborn) && began(polite), "both drive");
+    await Promise.all([stubborn.drain(), polite.drain()]);
+    assert.deepEqual(seen.toSorted(), ["stopped", "yielded"]);
+    const driven: string[] = [];
+    const last = startWorker(queue, ({ job }) => {
+      driven.push(job.run);
+      assert.equal(job.attempt, 0, "nothing was taken over");
+      return Promise.resolve(ENDED);
+    });
+    await until(() => driven.length === 2, "another one has them");
+    await last.drain();
+    assert.deepEqual(driven.toSorted(), [...runs].toSorted());
+  });
+
+  test("a worker does not take what a newer program wrote, also where an older job of it is left", async () => {
+    const queue = newQueue();
+    const [run = ""] = await offer(queue, {});
+    const by: number[] = [];
+    let isDead = true;
+    const driver =
+      (speech: number) =>
+      async ({ stopSignal }: StretchOfJob): Promise<Ended> => {
+        by.push(speech);
+        if (!isDead) return ENDED;
+        await new Promise<void>((resolve) => stopSignal.addEventListener("abort", () => resolve()));
+        return { kind: "lost" };
+      };
+    const newer = startWorker(queue, driver(2), { speech: 2 });
+    await until(() => by.length === 1, "the newer one drives it");
+    const stopped = newer.drain();
+    await ageJobs(postgres);
+    await dispatch.tend([`${queue}.v1`]);
+    const older = startWorker(queue, driver(1), { speech: 1 });
+    await until(async () => (await rowsOf([run]))[0]?.job === null, "the older one gave it back");
+    await stopped;
+    isDead = false;
+    const next = startWorker(queue, driver(2), { speech: 2 });
+    await until(() => by.length === 2, "a newer one drives it");
+    await next.drain();
+    await older.drain();
+    assert.deepEqual(by, [2, 2]);
+  });
+});
