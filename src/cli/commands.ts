@@ -1282,7 +1282,7 @@ const DECLARED = {
       "one at every start, which is printed.",
     ],
     examples: [
-      "claude mcp add lockstep -- npx lockstep mcp --reply-within 1h",
+      "lockstep mcp --reply-within 1h",
       "lockstep mcp --max-cost 5 --model sonnet",
       "lockstep mcp --http --port 4100",
     ],

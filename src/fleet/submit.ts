@@ -1,11 +1,8 @@
 /** Handing prepared runs to a fleet: their files are stored first, then all of them are recorded at once, or none. */
 import { SPEECH, type Source } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
-import { readPostgresAddress } from "../journal/postgres/address.ts";
 import { storeBlob } from "../journal/postgres/blobs.ts";
-import { openPostgres, type Postgres } from "../journal/postgres/connection.ts";
-import { requireTables } from "../journal/postgres/tables.ts";
-import { loadPg } from "../run/records/postgres-journal.ts";
+import type { Postgres } from "../journal/postgres/connection.ts";
 import { ALIVE } from "../journal/postgres/writes.ts";
 import { modelNames } from "../run/world/models.ts";
 import type { PreparedRun } from "../run/submit.ts";
@@ -85,20 +82,4 @@ export async function lackingWorkers(
     fitting.every(({ models }) => models.length > 0 && !models.includes(name)),
   );
   return missing.map((name) => `No worker offers the model ${name}.`);
-}
-
-/** `use` is not called where the tables and this program do not fit each other. */
-export async function withFleet<T>(
-  address: string,
-  env: NodeJS.ProcessEnv,
-  use: (postgres: Postgres) => Promise<T>,
-): Promise<T> {
-  const place = readPostgresAddress(address);
-  const postgres = openPostgres({ address: place, pg: await loadPg(env), patienceMs: 3000 });
-  try {
-    await requireTables(postgres);
-    return await use(postgres);
-  } finally {
-    await postgres.close();
-  }
 }

@@ -252,7 +252,7 @@ test("a line whose values cannot be read is answered as it asks to be, and a fir
 
 test("every flag with a value says what a shell can offer for it, or is one of those that take anything", () => {
   const free = new Set(
-    "input trust expire max-turns max-tokens max-cost max-time branch base-branch push-remote pr-target issues label limit concurrency text max older-than keep as min since test bail shard jobs covers runs budget task resume for seed port host name check queue within group priority not-before key burst".split(
+    "input trust expire max-turns max-tokens max-cost max-time branch base-branch push-remote pr-target issues label limit concurrency text max older-than keep as min since test bail shard jobs covers runs budget task resume for seed port host name check reply-within queue within group priority not-before key burst".split(
       " ",
     ),
   );

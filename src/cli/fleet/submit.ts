@@ -3,14 +3,8 @@ import type { Flow } from "../../flow/flow.ts";
 import { defined } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
-import {
-  groupOf,
-  lackingWorkers,
-  submitRuns,
-  withFleet,
-  type Submission,
-  type Submitted,
-} from "../../fleet/submit.ts";
+import { groupOf, lackingWorkers, submitRuns, type Submission, type Submitted } from "../../fleet/submit.ts";
+import { withFleet } from "../../fleet/open.ts";
 import type { Loaded } from "../../run/index.ts";
 import { findSource } from "../../run/source.ts";
 import { prepareLoaded, type PrepareOptions } from "../../run/submit.ts";

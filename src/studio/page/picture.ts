@@ -59,7 +59,7 @@ const LOOP = 30;
 /** Room for ` ×999` behind the last word of a label. */
 const COUNT = 34;
 /** Of a larger flow only a part is drawn. */
-export const MOST_STEPS = 250;
+export const MOST_DRAWN = 250;
 const MOST_AROUND = 60;
 
 /** The steps that are nearest to one of them, and the edges between those. */

@@ -8,7 +8,7 @@ import { go } from "../go.tsx";
 import { useKeys } from "../keys.ts";
 import {
   keysOfWay,
-  MOST_STEPS,
+  MOST_DRAWN,
   outlineAround,
   pictureOf,
   wordsWidth,
@@ -52,7 +52,7 @@ const ZOOMS = [0.25, 0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.5, 2];
 
 export function FlowPicture({ outline, look, to, rows = 2, label, tools }: GraphProps): JSX.Element {
   const near = outline.nodes.find(({ id }) => look.step(id).isSelected)?.id ?? outline.entry;
-  const isWhole = outline.nodes.length <= MOST_STEPS;
+  const isWhole = outline.nodes.length <= MOST_DRAWN;
   const drawn = useMemo(
     () => (isWhole ? outline : outlineAround(outline, near)),
     [outline, isWhole ? "" : near],
