@@ -48,6 +48,15 @@ function childrenOf(parent: number): readonly number[] {
   return listed.trim().split(" ").filter(Boolean).map(Number);
 }
 
+/** Empty where it has ended by now. */
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
 describe("over HTTP", { skip }, () => {
   test("who has no business here is refused before anything is read", async () => {
     using world = createWorld();
@@ -94,11 +103,9 @@ describe("over HTTP", { skip }, () => {
     });
     assert.equal(begun.outcome, "running");
     if (process.platform === "linux") {
-      const driving = childrenOf(server.pid).map((pid) => readFileSync(`/proc/${pid}/environ`, "utf8"));
-      assert.deepEqual(
-        driving.map((env) => [env.includes("LOCKSTEP_TRUST=all"), env.includes(own)]),
-        [[true, false]],
-      );
+      const seen = childrenOf(server.pid).map(environmentOf);
+      assert.ok(seen.some((env) => env.includes("LOCKSTEP_TRUST=all")));
+      assert.ok(seen.every((env) => !env.includes(own)));
     }
     await client.callTool({ name: "run_stop", arguments: { run: begun.run } });
     const env = { LOCKSTEP_PACKAGES: process.env.LOCKSTEP_PACKAGES, LOCKSTEP_MCP_TOKEN: "short" };
@@ -164,7 +171,7 @@ describe("over HTTP", { skip }, () => {
     await promise;
     process.kill(server.pid, "SIGINT");
     const { structuredContent: left } = await call;
-    assert.equal(left.outcome, "running");
+    assert.match(left.outcome, /^(?:running|completed)$/);
     await becomes(world, left.run, "completed");
     await client.close();
   });
