@@ -1105,6 +1105,34 @@ const DECLARED = {
     ],
     takesParameters: true,
   },
+  "fleet fetch": {
+    summary: "bring the files of a run home, as a branch of this repository",
+    words: [{ name: "RUN", is: "run" }],
+    flags: [{ name: "as", takes: "BRANCH", help: "the name of the branch, which must be new" }],
+    details: [
+      RUN_IDS,
+      "Works for every run that was submitted with files, also for one that failed or still runs.",
+      "What the run had not committed is in the last commit of the branch.",
+    ],
+    examples: ["lockstep fleet fetch 3f9", "lockstep fleet fetch @failed --as look-at-it"],
+  },
+  "fleet prune": {
+    summary: "remove old runs of a fleet, with their letters and files",
+    words: [],
+    flags: [
+      {
+        name: "older-than",
+        takes: "AGE",
+        is: "duration",
+        least: 0,
+        help: "runs unchanged for AGE, such as 12h, 30d or 8w (default: 30d)",
+      },
+      { name: "dry-run", help: "only count what would be removed" },
+      { name: "yes", short: "y", help: "do not ask for confirmation" },
+    ],
+    details: ["A run that a worker drives, or that waits for one, stays."],
+    examples: ["lockstep fleet prune --older-than 30d --dry-run", "lockstep fleet prune --yes"],
+  },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
     words: [{ name: "RUN|FILE", repeats: true, optional: true, is: "run" }],
@@ -1463,6 +1491,8 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   "fleet status": async () => (await import("./fleet/status.ts")).fleetStatus,
   "fleet drain": async () => (await import("./fleet/drain.ts")).fleetDrain,
   "fleet retry": async () => (await import("./fleet/retry.ts")).fleetRetry,
+  "fleet fetch": async () => (await import("./fleet/fetch.ts")).fleetFetch,
+  "fleet prune": async () => (await import("./fleet/prune.ts")).fleetPrune,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,
