@@ -12,6 +12,8 @@ type Declaration = {
   readonly examples: readonly string[];
   /** What `--json` prints when the command fails, where that is not a plain document. */
   readonly document?: "result" | "findings";
+  /** The kind of the document of `--json`, of a command that reports what was done until a signal came. */
+  readonly kind?: string;
   /** It looks at no project: the flags that say where one is change nothing. */
   readonly anywhere?: true;
   /** Agents add flags of their own, so the command reads its line by itself. */
@@ -88,6 +90,13 @@ const ON_PERMISSION = {
   offers: ["deny", "halt", "allow"],
   help: "deny, halt or allow: how to settle a permission question when no one can answer",
 } as const satisfies Flag;
+const EXPIRE = {
+  name: "expire",
+  yields: true,
+  takes: "TIME",
+  is: "duration",
+  help: "how long a question may stay open, such as 30m, 24h or 7d",
+} as const satisfies Flag;
 /** How people take part. */
 const PEOPLE = [
   ON_PERMISSION,
@@ -96,13 +105,7 @@ const PEOPLE = [
     yields: true,
     help: "without a terminal, wait until someone answers with `lockstep answer`",
   },
-  {
-    name: "expire",
-    yields: true,
-    takes: "TIME",
-    is: "duration",
-    help: "how long a question may stay open, such as 30m, 24h or 7d",
-  },
+  EXPIRE,
 ] as const satisfies readonly Flag[];
 const SPENDING = [
   { name: "max-turns", takes: "N", is: "count", help: "stop after N model answers" },
@@ -176,7 +179,7 @@ const WORKTREE = [
   },
 ] as const satisfies readonly Flag[];
 /** One run for each of several issues. */
-const BATCH = [
+const ISSUES = [
   {
     name: "issues",
     yields: true,
@@ -197,6 +200,9 @@ const BATCH = [
     most: 999,
     help: "with --label: at most N issues (default: 10)",
   },
+] as const satisfies readonly Flag[];
+const BATCH = [
+  ...ISSUES,
   {
     name: "concurrency",
     yields: true,
@@ -206,6 +212,28 @@ const BATCH = [
     help: "how many runs of a batch run at once (default: 2 with worktrees, else 1)",
   },
 ] as const satisfies readonly Flag[];
+const INPUT = {
+  name: "input",
+  yields: true,
+  takes: "TEXT",
+  repeats: true,
+  help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
+} as const satisfies Flag;
+/** What a run can be started with, here or in a fleet. */
+const STARTING = [
+  SCRIPT,
+  MODEL,
+  BACKEND,
+  INPUT,
+  TRUST,
+  ON_PERMISSION,
+  EXPIRE,
+  ...SPENDING,
+  STRICT,
+  ...WORKTREE,
+  ...ISSUES,
+] as const satisfies readonly Flag[];
+export type StartFlags = Values<typeof STARTING>;
 /** What a run can be given when it goes on. */
 const GOING_ON = [
   SCRIPT,
@@ -321,13 +349,7 @@ const DECLARED = {
       SCRIPT,
       MODEL,
       BACKEND,
-      {
-        name: "input",
-        yields: true,
-        takes: "TEXT",
-        repeats: true,
-        help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
-      },
+      INPUT,
       EVENTS,
       TRUST,
       TRUST_JOURNAL,
@@ -505,6 +527,7 @@ const DECLARED = {
     document: "findings",
   },
   test: {
+    kind: "lockstep-tests",
     summary: "run the tests of agents: .agent/NAME/tests/*.yaml",
     words: [{ name: "NAME|FILE", optional: true, repeats: true, is: "agent" }],
     flags: [
@@ -583,6 +606,7 @@ const DECLARED = {
     ],
   },
   coverage: {
+    kind: "lockstep-coverage",
     summary: "compare what tests and recorded runs have shown of an agent's flow",
     words: [AGENT],
     flags: [
@@ -602,6 +626,7 @@ const DECLARED = {
     ],
   },
   eval: {
+    kind: "lockstep-eval",
     summary: "measure how often models get the tasks of an agent done: .agent/NAME/evals/*.yaml",
     words: [AGENT],
     flags: [
@@ -656,6 +681,7 @@ const DECLARED = {
     ],
   },
   mutate: {
+    kind: "lockstep-mutation",
     summary: "change a flow in small ways and report which changes its tests notice",
     words: [AGENT],
     flags: [
@@ -678,6 +704,7 @@ const DECLARED = {
     examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
   },
   fuzz: {
+    kind: "lockstep-fuzz",
     summary: "run an agent against a hostile model, and report what breaks",
     words: [AGENT],
     flags: [
@@ -719,6 +746,7 @@ const DECLARED = {
     ],
   },
   honesty: {
+    kind: "lockstep-honesty",
     summary: "how often a claim to be done agreed with the checks, over recorded runs",
     words: [AGENT],
     flags: [
@@ -927,6 +955,29 @@ const DECLARED = {
     ],
     examples: ["lockstep fleet init --state postgres://localhost/runs"],
   },
+  "fleet limit": {
+    summary: "limit what all workers of a fleet may ask and spend",
+    words: [
+      { name: "NAME", is: "new", optional: true },
+      { name: "AMOUNT/PERIOD", is: "new", optional: true },
+    ],
+    flags: [
+      { name: "group", takes: "NAME", help: "the budget of the runs of one group" },
+      { name: "burst", takes: "N", is: "count", help: "how many requests or tokens may come at once" },
+    ],
+    details: [
+      "NAME is PROVIDER/MODEL.requests, PROVIDER/MODEL.tokens or costUsd; PERIOD is s, min, hour or day.",
+      "Calls beyond a rate wait; a budget that is spent ends runs with exit code 4 until its period begins anew.",
+      "AMOUNT/PERIOD none removes the limit. Without NAME, all limits are shown with what is left of them.",
+    ],
+    examples: [
+      "lockstep fleet limit",
+      "lockstep fleet limit openai/gpt-6.1-sol.tokens 400000/min",
+      "lockstep fleet limit costUsd 200/day",
+      "lockstep fleet limit costUsd 20/day --group nightly",
+      "lockstep fleet limit costUsd none",
+    ],
+  },
   "fleet worker": {
     summary: "drive the runs of a fleet until it is stopped",
     words: [],
@@ -1000,6 +1051,59 @@ const DECLARED = {
       "A run is poisoned after three attempts in a row that got nowhere. `lockstep show RUN` says why.",
     ],
     examples: ["lockstep fleet retry 3f9"],
+  },
+  "fleet submit": {
+    summary: "record a run and hand it to the workers of a fleet",
+    words: [AGENT],
+    flags: [
+      ...STARTING,
+      {
+        name: "queue",
+        yields: true,
+        takes: "NAME",
+        help: "the queue that workers take it from (default: runs)",
+      },
+      {
+        name: "group",
+        yields: true,
+        takes: "NAME",
+        help: "runs of a group share its slots (default: the repository)",
+      },
+      {
+        name: "priority",
+        yields: true,
+        takes: "N",
+        help: "from -1000 to 1000; higher ones first (default: 0)",
+      },
+      {
+        name: "not-before",
+        yields: true,
+        takes: "TIME",
+        help: "begin no earlier than this: a time such as 2030-01-31T02:00, or from now on: 90m, 8h",
+      },
+      {
+        name: "key",
+        yields: true,
+        takes: "TEXT",
+        help: "the same key is the same run: repeating the command submits nothing twice",
+      },
+      { name: "bundle", help: "send the files as they are here, committed or not (16 MB at most)" },
+      { name: "files", is: "yes-no", help: "--no-files: the run works in an empty folder" },
+      { name: "follow", short: "f", help: "wait until it ends; the exit code is that of the run" },
+    ],
+    details: [
+      "Takes what `run` takes, and the agent's parameters. The agent is loaded, checked and trusted here, and pinned as it",
+      "is now. A run that cannot start is refused before anything is recorded.",
+      "Its files are those of the current commit, which the remote must have; --bundle sends files that are not there.",
+      "Models, keys and sandbox are those of the worker. Nothing of the environment here is sent.",
+      `See ${manual("fleet")}.`,
+    ],
+    examples: [
+      "lockstep fleet submit iterator --issue 12",
+      "lockstep fleet submit iterator --issues 12,15,20-24 --group nightly --priority -5 --key nightly-42",
+      "lockstep fleet submit notes --topic tides --no-files --follow",
+    ],
+    takesParameters: true,
   },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
@@ -1178,7 +1282,7 @@ const DECLARED = {
       "one at every start, and is printed.",
     ],
     examples: [
-      "claude mcp add lockstep -- npx lockstep mcp --reply-within 1h",
+      "lockstep mcp --reply-within 1h",
       "lockstep mcp --max-cost 5 --model sonnet",
       "lockstep mcp --http --port 4100",
     ],
@@ -1351,7 +1455,9 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
+  "fleet submit": async () => (await import("./fleet/submit.ts")).fleetSubmit,
   "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
+  "fleet limit": async () => (await import("./fleet/limit.ts")).fleetLimit,
   "fleet worker": async () => (await import("./fleet/worker.ts")).fleetWorker,
   "fleet ps": async () => (await import("./fleet/ps.ts")).fleetPs,
   "fleet status": async () => (await import("./fleet/status.ts")).fleetStatus,

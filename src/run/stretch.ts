@@ -100,8 +100,9 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
     const project = { root, agentsDir: join(root, ".agent"), stateDir };
     const isTravelling = place !== null && driving.trust === undefined;
     const submitted = { digest: started?.trusted ?? null, accepts };
-    const trusting = isTravelling ? { ...driving, trust: { submitted } } : driving;
-    return await resumeFrom({ journal, project, row, place }, trusting, stack, known);
+    const trust = isTravelling && { trust: { submitted } };
+    const asked = { ...started?.people, ...driving, ...trust };
+    return await resumeFrom({ journal, project, row, place }, asked, stack, known);
   });
   return endOf(result, last);
 }
