@@ -1,7 +1,6 @@
 /** One process of a fleet: its journal, its queue, its sign of life and its worker, opened and closed together. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { SPEECH } from "../flow/event.ts";
 import { readPostgresAddress } from "../journal/postgres/address.ts";
@@ -10,7 +9,7 @@ import { openPostgresJournal } from "../journal/postgres/postgres.ts";
 import { loadPg } from "../run/records/postgres-journal.ts";
 import { surveyModels } from "../run/world/model-survey.ts";
 import { readConfig, type FleetConfig } from "../run/world/config.ts";
-import { homeFolder } from "../run/world/project.ts";
+import { workFolder } from "../run/source-place.ts";
 import { selfTest } from "../run/world/sandbox.ts";
 import { loadBoss, openBossDispatch } from "./boss.ts";
 import { createJobDriver, type JobDriverOptions } from "./drive.ts";
@@ -48,9 +47,7 @@ export async function hostWorker(options: HostOptions): Promise<void> {
   const leaseMs = (fleet.leaseSeconds ?? 30) * 1000;
   const slots = given.concurrency ?? fleet.concurrency ?? 10;
   const queues = given.queues ?? fleet.queues ?? ["runs"];
-  const folder =
-    given.work ?? fleet.work ?? join(env.XDG_CACHE_HOME || join(homeFolder(env), ".cache"), "lockstep-work");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const folder = workFolder(given.work ?? fleet.work, env);
   const id = randomUUID();
   const name = given.name ?? `${hostname()}-${process.pid}`;
   const here = { host: hostname(), pid: process.pid };

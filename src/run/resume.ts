@@ -20,6 +20,7 @@ import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
 import { ANY_BACKEND, recallBackend, watcherMs } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";
+import { readConfig } from "./world/config.ts";
 import { pinRepository } from "./world/github.ts";
 import { requireFolder } from "./world/folder-gone.ts";
 import type { RunAt } from "./world/process-starter.ts";
@@ -35,8 +36,25 @@ export async function resume(options: ResumeOptions): Promise<Result> {
     const journal = await resumedRecord(project, options, stack);
     const row = await findRun(journal, options.run);
     known.run = row.id;
-    return await resumeFrom({ journal, project, row }, options, stack, known);
+    const place = await travelsHere(journal, row.id, options);
+    return await resumeFrom({ journal, project, row, place }, options, stack, known);
   });
+}
+
+/** A run whose files travel works where this machine keeps those of runs; null: where its record says. */
+async function travelsHere(
+  journal: Journal,
+  run: string,
+  { env = process.env, signal = new AbortController().signal }: ResumeOptions,
+): Promise<OpenPlace | null> {
+  const { blobs } = journal;
+  const [first] = blobs === undefined ? [] : await journal.read(run, 0, 1);
+  if (blobs === undefined || first?.event.type !== "run.started" || first.event.source === undefined)
+    return null;
+  const { travelling, workFolder } = await import("./source-place.ts");
+  const { fleet } = readConfig(env);
+  const work = workFolder(fleet.work, env);
+  return travelling({ work, blobs, env, signal, ...defined({ repositories: fleet.repositories }) });
 }
 
 /** The record that holds the run. A foreign one is not accepted where the run could not go on from here. */
@@ -131,7 +149,8 @@ async function recordedRun(
     : null;
   const flow = wanted?.flow ?? recorded.current;
   known.flow = flow;
-  if (options.journal === undefined) requirePlace(project.root, { cwd, worktree }, flow, row.id);
+  if (options.journal === undefined && here === null)
+    requirePlace(project.root, { cwd, worktree }, flow, row.id);
   requireFolder(worktree?.home ?? cwd);
   const adopted = wanted === null ? recorded.adopted : { ...recorded.adopted, [wanted.digest]: wanted.flow };
   const place = worktree === undefined ? { cwd } : { cwd, worktree };

@@ -32,6 +32,7 @@ import {
   type TreeOptions,
   type TreePlace,
 } from "./tree.ts";
+import { homeFolder } from "./world/project.ts";
 import { gitFor } from "./world/worktree.ts";
 
 export type PlaceOptions = {
@@ -77,6 +78,13 @@ export function travelling(
     about.onPlace?.(place);
     return place;
   };
+}
+
+/** Where this machine keeps mirrors and the files of runs that travel. Only this user may read them. */
+export function workFolder(named: string | undefined, env: NodeJS.ProcessEnv): string {
+  const folder = named ?? join(env.XDG_CACHE_HOME || join(homeFolder(env), ".cache"), "lockstep-work");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
 }
 
 /** Where logs and processes of a run are kept on this machine. */
