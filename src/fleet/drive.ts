@@ -1,14 +1,16 @@
-/** What a worker does with a job: fetches the files of its run to this machine, and drives it for a stretch. */
+/** What a worker does with a job: puts the files of its run on this machine, and drives it for a stretch. */
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import { errorText } from "../flow/text/harmless.ts";
-import type { FleetConfig } from "../run/world/config.ts";
 import { stateIn, travelling, type TravelPlace } from "../run/source-place.ts";
 import { driveStretch, type StretchOptions } from "../run/stretch.ts";
+import type { FleetConfig } from "../run/world/config.ts";
 import type { Ended } from "./life.ts";
+import type { Meter } from "./meter.ts";
 import type { StretchOfJob } from "./worker.ts";
 
 export type JobDriverOptions = {
   readonly journal: Journal;
+  readonly meter: Meter;
   /** The folder of this worker for mirrors and for the files of runs. */
   readonly work: string;
   readonly fleet: FleetConfig;
@@ -25,7 +27,6 @@ export function createJobDriver(options: JobDriverOptions): (stretch: StretchOfJ
     try {
       return await driven(options, stretch);
     } catch (error) {
-      if (error instanceof RunnerError && error.code === "RUN_OWNED_ELSEWHERE") return { kind: "lost" };
       if (stretch.stopSignal.aborted) return { kind: "yielded" };
       const code = error instanceof RunnerError ? error.code : "INTERNAL";
       return { kind: "unavailable", code, reason: errorText(error) };
@@ -34,41 +35,39 @@ export function createJobDriver(options: JobDriverOptions): (stretch: StretchOfJ
 }
 
 async function driven(
-  { journal, work, fleet, env, how }: JobDriverOptions,
-  { job, takeOver, yieldSignal, stopSignal, progressed }: StretchOfJob,
+  { journal, meter, work, fleet, env, how }: JobDriverOptions,
+  { job, group, takeOver, yieldSignal, stopSignal, progressed }: StretchOfJob,
 ): Promise<Ended> {
-  const { run } = job;
+  if ((await meter.spent(group)) !== null) return { kind: "budget" };
   const { blobs } = journal;
   if (blobs === undefined)
-    throw new RunnerError(
-      "JOURNAL_UNAVAILABLE",
-      "This journal keeps no files of runs: it is not one of a fleet.",
-    );
-  const { repositories, trust } = fleet;
-  let placed: TravelPlace | null = null;
+    throw new RunnerError("JOURNAL_UNAVAILABLE", "The journal keeps no files of runs.");
+  let place: TravelPlace | null = null;
+  const open = travelling({
+    work,
+    blobs,
+    env,
+    signal: stopSignal,
+    ...(fleet.repositories !== undefined && { repositories: fleet.repositories }),
+    onPlace: (opened) => (place = opened),
+  });
   const end = await driveStretch({
     ...how,
     journal,
-    run,
+    run: job.run,
+    place: open,
+    ...(fleet.trust !== undefined && { accepts: fleet.trust }),
+    stateDir: stateIn(work, job.run),
     takeOver,
     yieldSignal,
     stopSignal,
     parkMs: PARK_MS,
     env,
+    meter: meter.metered(group),
     observe: (_entry, _state, _flow, deeds) => {
       if (deeds.some(({ kind }) => kind === "settled")) progressed();
     },
-    ...(trust !== undefined && { accepts: trust }),
-    place: travelling({
-      work,
-      blobs,
-      ...(repositories !== undefined && { repositories }),
-      env,
-      signal: stopSignal,
-      onPlace: (place) => void (placed = place),
-    }),
-    stateDir: stateIn(work, run),
   });
-  if (end.kind === "ended") (placed as TravelPlace | null)?.remove();
+  if (end.kind === "ended") (place as TravelPlace | null)?.remove();
   return end;
 }

@@ -7,6 +7,7 @@ import { SPEECH } from "../flow/event.ts";
 import { readPostgresAddress } from "../journal/postgres/address.ts";
 import { openPostgres } from "../journal/postgres/connection.ts";
 import { openPostgresJournal } from "../journal/postgres/postgres.ts";
+import { clearPlaces } from "../run/clear-places.ts";
 import { loadPg } from "../run/records/postgres-journal.ts";
 import { surveyModels } from "../run/world/model-survey.ts";
 import { readConfig, type FleetConfig } from "../run/world/config.ts";
@@ -14,6 +15,7 @@ import { homeFolder } from "../run/world/project.ts";
 import { selfTest } from "../run/world/sandbox.ts";
 import { loadBoss, openBossDispatch } from "./boss.ts";
 import { createJobDriver, type JobDriverOptions } from "./drive.ts";
+import { createMeter } from "./meter.ts";
 import { createPresence } from "./presence.ts";
 import { work, type WorkerEvent } from "./worker.ts";
 
@@ -35,6 +37,7 @@ export type HostOptions = {
 };
 
 const PATIENCE_MS = 120_000;
+const CLEAR_MS = 3_600_000;
 const HELLO_MS = 3000;
 
 /** Drives runs until it has drained. */
@@ -65,6 +68,8 @@ export async function hostWorker(options: HostOptions): Promise<void> {
     ...here,
   });
   const postgres = openPostgres({ address, pg, patienceMs: HELLO_MS, queryTimeoutMs });
+  // Limits wait for a server that is away, as the journal does.
+  const limits = openPostgres({ address, pg, patienceMs: PATIENCE_MS, queryTimeoutMs: 10_000 });
   try {
     const dispatch = await openBossDispatch({ postgres, boss, leaseMs });
     const sandbox = await sandboxHere(folder, env);
@@ -82,6 +87,12 @@ export async function hostWorker(options: HostOptions): Promise<void> {
     // From here on the loops of the worker wait, and must know that they do.
     postgres.waitFor(0);
     options.onReady({ name, slots, queues });
+    const clear = (isBeginning: boolean) =>
+      clearPlaces(folder, journal, { now: Date.now(), isBeginning }).catch((error: unknown) =>
+        observe({ kind: "trouble", error }),
+      );
+    await clear(true);
+    const clearing = setInterval(() => void clear(false), CLEAR_MS);
     try {
       await work({
         postgres,
@@ -92,19 +103,28 @@ export async function hostWorker(options: HostOptions): Promise<void> {
         shares: sharesOf(fleet.groups),
         leaseMs,
         stretchMs: (fleet.stretchHours ?? 6) * 3_600_000,
-        drive: createJobDriver({ journal, work: folder, fleet, env, how: options.how }),
+        drive: createJobDriver({
+          journal,
+          meter: createMeter(limits),
+          work: folder,
+          fleet,
+          env,
+          how: options.how,
+        }),
         draining: options.draining,
         drainMs: options.drainMs,
         now: Date.now,
         observe,
       });
     } finally {
+      clearInterval(clearing);
       await dispatch.close().catch(() => undefined);
       await presence.leave().catch(() => undefined);
     }
   } finally {
     await journal.close();
     await postgres.close();
+    await limits.close();
   }
 }
 
