@@ -12,6 +12,8 @@ type Declaration = {
   readonly examples: readonly string[];
   /** What `--json` prints when the command fails, where that is not a plain document. */
   readonly document?: "result" | "findings";
+  /** The kind of the document of `--json`, of a command that reports what was done until a signal came. */
+  readonly kind?: string;
   /** It looks at no project: the flags that say where one is change nothing. */
   readonly anywhere?: true;
   /** Agents add flags of their own, so the command reads its line by itself. */
@@ -525,6 +527,7 @@ const DECLARED = {
     document: "findings",
   },
   test: {
+    kind: "lockstep-tests",
     summary: "run the tests of agents: .agent/NAME/tests/*.yaml",
     words: [{ name: "NAME|FILE", optional: true, repeats: true, is: "agent" }],
     flags: [
@@ -603,6 +606,7 @@ const DECLARED = {
     ],
   },
   coverage: {
+    kind: "lockstep-coverage",
     summary: "compare what tests and recorded runs have shown of an agent's flow",
     words: [AGENT],
     flags: [
@@ -622,6 +626,7 @@ const DECLARED = {
     ],
   },
   eval: {
+    kind: "lockstep-eval",
     summary: "measure how often models get the tasks of an agent done: .agent/NAME/evals/*.yaml",
     words: [AGENT],
     flags: [
@@ -676,6 +681,7 @@ const DECLARED = {
     ],
   },
   mutate: {
+    kind: "lockstep-mutation",
     summary: "change a flow in small ways and report which changes its tests notice",
     words: [AGENT],
     flags: [
@@ -698,6 +704,7 @@ const DECLARED = {
     examples: ["lockstep mutate iterator", "lockstep mutate iterator --class gates --min 90"],
   },
   fuzz: {
+    kind: "lockstep-fuzz",
     summary: "run an agent against a hostile model, and report what breaks",
     words: [AGENT],
     flags: [
@@ -739,6 +746,7 @@ const DECLARED = {
     ],
   },
   honesty: {
+    kind: "lockstep-honesty",
     summary: "how often a claim to be done agreed with the checks, over recorded runs",
     words: [AGENT],
     flags: [
@@ -947,59 +955,6 @@ const DECLARED = {
     ],
     examples: ["lockstep fleet init --state postgres://localhost/runs"],
   },
-  "fleet submit": {
-    summary: "record a run and hand it to the workers of a fleet",
-    words: [AGENT],
-    flags: [
-      ...STARTING,
-      {
-        name: "queue",
-        yields: true,
-        takes: "NAME",
-        help: "the queue that workers take it from (default: runs)",
-      },
-      {
-        name: "group",
-        yields: true,
-        takes: "NAME",
-        help: "runs of a group share its slots (default: the repository)",
-      },
-      {
-        name: "priority",
-        yields: true,
-        takes: "N",
-        help: "from -1000 to 1000; higher ones first (default: 0)",
-      },
-      {
-        name: "not-before",
-        yields: true,
-        takes: "TIME",
-        help: "begin no earlier than this: a time such as 2030-01-31T02:00, or from now on: 90m, 8h",
-      },
-      {
-        name: "key",
-        yields: true,
-        takes: "TEXT",
-        help: "the same key is the same run: repeating the command submits nothing twice",
-      },
-      { name: "bundle", help: "send the files as they are here, committed or not (16 MB at most)" },
-      { name: "files", is: "yes-no", help: "--no-files: the run works in an empty folder" },
-      { name: "follow", short: "f", help: "wait until it ends; the exit code is that of the run" },
-    ],
-    details: [
-      "Takes what `run` takes, and the agent's parameters. The agent is loaded, checked and trusted here, and pinned as it",
-      "is now. A run that cannot start is refused before anything is recorded.",
-      "Its files are those of the current commit, which the remote must have; --bundle sends files that are not there.",
-      "Models, keys and sandbox are those of the worker. Nothing of the environment here is sent.",
-      `See ${manual("fleet")}.`,
-    ],
-    examples: [
-      "lockstep fleet submit iterator --issue 12",
-      "lockstep fleet submit iterator --issues 12,15,20-24 --group nightly --priority -5 --key nightly-42",
-      "lockstep fleet submit notes --topic tides --no-files --follow",
-    ],
-    takesParameters: true,
-  },
   "fleet limit": {
     summary: "limit what all workers of a fleet may ask and spend",
     words: [
@@ -1096,6 +1051,87 @@ const DECLARED = {
       "A run is poisoned after three attempts in a row that got nowhere. `lockstep show RUN` says why.",
     ],
     examples: ["lockstep fleet retry 3f9"],
+  },
+  "fleet submit": {
+    summary: "record a run and hand it to the workers of a fleet",
+    words: [AGENT],
+    flags: [
+      ...STARTING,
+      {
+        name: "queue",
+        yields: true,
+        takes: "NAME",
+        help: "the queue that workers take it from (default: runs)",
+      },
+      {
+        name: "group",
+        yields: true,
+        takes: "NAME",
+        help: "runs of a group share its slots (default: the repository)",
+      },
+      {
+        name: "priority",
+        yields: true,
+        takes: "N",
+        help: "from -1000 to 1000; higher ones first (default: 0)",
+      },
+      {
+        name: "not-before",
+        yields: true,
+        takes: "TIME",
+        help: "begin no earlier than this: a time such as 2030-01-31T02:00, or from now on: 90m, 8h",
+      },
+      {
+        name: "key",
+        yields: true,
+        takes: "TEXT",
+        help: "the same key is the same run: repeating the command submits nothing twice",
+      },
+      { name: "bundle", help: "send the files as they are here, committed or not (16 MB at most)" },
+      { name: "files", is: "yes-no", help: "--no-files: the run works in an empty folder" },
+      { name: "follow", short: "f", help: "wait until it ends; the exit code is that of the run" },
+    ],
+    details: [
+      "Takes what `run` takes, and the agent's parameters. The agent is loaded, checked and trusted here, and pinned as it",
+      "is now. A run that cannot start is refused before anything is recorded.",
+      "Its files are those of the current commit, which the remote must have; --bundle sends files that are not there.",
+      "Models, keys and sandbox are those of the worker. Nothing of the environment here is sent.",
+      `See ${manual("fleet")}.`,
+    ],
+    examples: [
+      "lockstep fleet submit iterator --issue 12",
+      "lockstep fleet submit iterator --issues 12,15,20-24 --group nightly --priority -5 --key nightly-42",
+      "lockstep fleet submit notes --topic tides --no-files --follow",
+    ],
+    takesParameters: true,
+  },
+  "fleet fetch": {
+    summary: "bring the files of a run home, as a branch of this repository",
+    words: [{ name: "RUN", is: "run" }],
+    flags: [{ name: "as", takes: "BRANCH", help: "the name of the branch, which must be new" }],
+    details: [
+      RUN_IDS,
+      "Works for every run that was submitted with files, also for one that failed or still runs.",
+      "What the run had not committed is in the last commit of the branch.",
+    ],
+    examples: ["lockstep fleet fetch 3f9", "lockstep fleet fetch @failed --as look-at-it"],
+  },
+  "fleet prune": {
+    summary: "remove old runs of a fleet, with their letters and files",
+    words: [],
+    flags: [
+      {
+        name: "older-than",
+        takes: "AGE",
+        is: "duration",
+        least: 0,
+        help: "runs unchanged for AGE, such as 12h, 30d or 8w (default: 30d)",
+      },
+      { name: "dry-run", help: "only count what would be removed" },
+      { name: "yes", short: "y", help: "do not ask for confirmation" },
+    ],
+    details: ["A run that a worker drives, or that waits for one, stays."],
+    examples: ["lockstep fleet prune --older-than 30d --dry-run", "lockstep fleet prune --yes"],
   },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
@@ -1270,11 +1306,11 @@ const DECLARED = {
       "A run is driven by a process of its own: it goes on when the client or this server ends.",
       "The flags from --script on hold for every run that a client starts; no client can go beyond them.",
       `Lines to paste for Claude Code, Cursor, VS Code and Claude Desktop: ${manual("mcp-server")}`,
-      "It needs @modelcontextprotocol/server beside Lockstep. With --http the token is LOCKSTEP_MCP_TOKEN, or another",
-      "one at every start, and is printed.",
+      "It needs @modelcontextprotocol/server beside Lockstep. With --http the token is LOCKSTEP_MCP_TOKEN, or else another",
+      "one at every start, which is printed.",
     ],
     examples: [
-      "claude mcp add lockstep -- npx lockstep mcp --reply-within 1h",
+      "lockstep mcp --reply-within 1h",
       "lockstep mcp --max-cost 5 --model sonnet",
       "lockstep mcp --http --port 4100",
     ],
@@ -1455,6 +1491,8 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   "fleet status": async () => (await import("./fleet/status.ts")).fleetStatus,
   "fleet drain": async () => (await import("./fleet/drain.ts")).fleetDrain,
   "fleet retry": async () => (await import("./fleet/retry.ts")).fleetRetry,
+  "fleet fetch": async () => (await import("./fleet/fetch.ts")).fleetFetch,
+  "fleet prune": async () => (await import("./fleet/prune.ts")).fleetPrune,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,

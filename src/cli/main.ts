@@ -147,7 +147,7 @@ function isAsked(flag: string): boolean {
 async function run(command: CliCommand, argv: readonly string[]): Promise<number> {
   asked = command;
   // Looking at a large flow can keep the process too busy to hear a signal, and there is nothing that has to be stopped.
-  if (!isRunning(command)) deafen();
+  if (!isRunning(command) && command.kind === undefined) deafen();
   const line = command.takesParameters ? lookAt(argv) : lineOf(command, argv);
   const call = createCall(command, argv, host, line, (read) => {
     current = read;

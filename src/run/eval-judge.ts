@@ -70,7 +70,7 @@ export async function judgeRun(
   let { unmet } = ended;
   // Looked at once, before anything hidden is among the files.
   if (unmet === undefined) options.onLooked((unmet = await unmetBy(loaded, task, ended, journal, options)));
-  const uncopied = copyHidden(loaded, task, ended);
+  const uncopied = await copyHidden(loaded, task, ended);
   if (uncopied !== null) return as("failed", unmet ?? uncopied, false);
   const hidden = task.hidden === null ? null : await hiddenChecks(loaded, task.hidden, ended, options);
   const broken = hidden?.find(({ unrecoverable }) => unrecoverable !== undefined);
@@ -117,10 +117,14 @@ function isOfMachinery({ exitCode, outcome }: Result): boolean {
 }
 
 /** Why the hidden files cannot be copied into what the run has left; null: they are there. */
-function copyHidden({ project }: EvaluatedAgent, { hidden }: EvalTask, { folder }: EndedRun): string | null {
+async function copyHidden(
+  { project }: EvaluatedAgent,
+  { hidden }: EvalTask,
+  { folder }: EndedRun,
+): Promise<string | null> {
   if (hidden?.files == null) return null;
   try {
-    copyInto(join(project.root, hidden.files), folder);
+    await copyInto(join(project.root, hidden.files), folder);
     return null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

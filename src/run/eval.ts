@@ -170,9 +170,10 @@ function createEval(loaded: EvaluatedAgent, begun: EvalRecord, journal: Journal,
     // Taken at once: nothing else may begin it, or use the same money.
     update(at, { state: "running", run, setAside, folder });
     try {
-      await copyForRun(project.root, task.project, folder, env);
+      await copyForRun(project.root, task.project, folder, env, signal);
     } catch (error) {
       giveUp(at, 0);
+      if (signal?.aborted === true) return;
       throw error;
     }
     const how = {

@@ -8,11 +8,13 @@ import { readTests, testsIn } from "../load/tests.ts";
 import { hitsIn } from "../proof/cover.ts";
 import { coverageOf, type Coverage } from "../proof/coverage.ts";
 import type { Unmet } from "../proof/expect.ts";
+import { PERSONA_NAMES } from "../proof/personas.ts";
 import { unmetLines } from "../proof/unmet-text.ts";
 import { flowDigest, load } from "../run/load.ts";
 import { createFiles } from "../run/world/files.ts";
 import { prepareFlow, runTest, type TestResult } from "./flow-tests.ts";
 import { fuzz, type Fuzzed, type FuzzOptions } from "./fuzz.ts";
+import { requireOptions, requireText } from "./kit-options.ts";
 import { openProjectGround } from "./project-ground.ts";
 import { openSnapshots } from "./snapshots.ts";
 
@@ -47,6 +49,8 @@ export type AgentTests = {
  * const result = await scenario({ name: "ends at once", script: ["initial.issue closing"] });
  */
 export async function agentTests(agent: string, options: AgentTestsOptions = {}): Promise<AgentTests> {
+  requireText("agentTests", "the name of an agent", agent);
+  requireOptions("agentTests", options, OPTIONS);
   const { cwd = process.cwd(), memory = false, update = false } = options;
   const { flow, problems, project, origin } = await load(agent, { cwd });
   requireValid(problems);
@@ -62,6 +66,10 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
   return {
     tests: chosen,
     run: async (test) => {
+      if (!tests.includes(test) && !isTest(test))
+        throw new TypeError(
+          "run takes one of the tests of agentTests. For a test of your own there is scenario.",
+        );
       const isProject = test.ground.kind === "project";
       const ground = isProject
         ? { project: await (copies ??= openProjectGround({ agent, flow, project }, tests)) }
@@ -69,8 +77,12 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
       return runTest(prepared, test, { ...ground, compare: snapshots.compare, settings });
     },
     scenario: (written) => runTest(prepared, readScenario(prepared, files, written), { settings }),
-    coverage: (results) =>
-      coverageOf(
+    coverage: (results) => {
+      if (!Array.isArray(results) || !results.every(isResult))
+        throw new TypeError(
+          "coverage takes a list of results, as run and scenario give them (await each of them).",
+        );
+      return coverageOf(
         prepared,
         flowDigest(prepared),
         results.flatMap(({ test: { name }, outcomes }) =>
@@ -81,9 +93,34 @@ export async function agentTests(agent: string, options: AgentTestsOptions = {})
           return written === undefined || written.kind === "default" ? null : written;
         },
         settings.ignore,
-      ),
-    fuzz: (given) => fuzz(prepared, { settings, ...given }),
+      );
+    },
+    fuzz: async (given = {}) => {
+      requireOptions("fuzz", given, FUZZ_OPTIONS);
+      return await fuzz(prepared, { settings, ...given });
+    },
   };
+}
+
+const OPTIONS = { cwd: "text", memory: "flag", update: "flag", isCi: "flag" } as const;
+const FUZZ_OPTIONS = {
+  seed: "whole number",
+  runs: "count",
+  isOver: "function",
+  personas: PERSONA_NAMES,
+  params: "object",
+  settings: "object",
+  isGuided: "flag",
+  parts: "object",
+} as const;
+
+function isTest(value: unknown): boolean {
+  const keys = ["name", "file", "script", "around", "ground", "expect"];
+  return typeof value === "object" && value !== null && keys.every((key) => Object.hasOwn(value, key));
+}
+
+function isResult(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "outcomes" in value && "test" in value;
 }
 
 /** As `node:test`, vitest and others declare a test. `skip` declares one that is reported as skipped, and not run. */
@@ -100,9 +137,16 @@ export type DeclareTest = ((name: string, run: () => Promise<void>) => unknown) 
  */
 export async function flowTests(
   agent: string,
-  { test: declare, ...options }: AgentTestsOptions & { readonly test: DeclareTest },
+  given: AgentTestsOptions & { readonly test: DeclareTest },
 ): Promise<void> {
+  requireText("flowTests", "the name of an agent", agent);
+  requireOptions("flowTests", given, { ...OPTIONS, test: "function" }, ["test"]);
+  const { test: declare, ...options } = given;
   const { tests, run } = await agentTests(agent, options);
+  if (tests.length === 0)
+    throw new Error(
+      `There are no tests in .agent/${agent}/tests${options.memory === true ? " that run in memory" : ""}: nothing would be tested.`,
+    );
   for (const test of tests) {
     const name = `${agent} › ${test.name}`;
     if (test.skip === undefined)
@@ -130,6 +174,11 @@ function failureText(test: FlowTest, unmet: readonly Unmet[]): string {
 
 /** Read as a test file is, so that both mean the same. */
 function readScenario(flow: Parameters<typeof readTests>[0], files: FileTree, written: JsonObject): FlowTest {
+  if (typeof written !== "object" || written === null || Array.isArray(written))
+    throw new TypeError("scenario takes an object with the keys of a test.");
+  for (const key of ["project", "git", "github", "cases", "skip", "only"])
+    if (Object.hasOwn(written, key))
+      throw new TypeError(`scenario runs one test in memory, so it does not take "${key}".`);
   const file = `.agent/${flow.agent}/tests/scenario.json`;
   const text = JSON.stringify({ tests: [{ name: "scenario", ...written }] });
   const over: FileTree = {

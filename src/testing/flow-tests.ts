@@ -153,9 +153,15 @@ async function shownAgain(flow: Prepared, test: FlowTest, settings: TestSettings
   }));
 }
 
-function faulty({ line, why }: NonNullable<Ran["fault"]>): Unmet {
-  return { key: "script", line, at: "", expected: "a response that the step can give", got: why };
+function faulty({ of, line, why }: NonNullable<Ran["fault"]>): Unmet {
+  return { key: of, line, at: "", expected: WANTED[of], got: why };
 }
+
+const WANTED = {
+  script: "a response that the step can give",
+  project: "a copy of the project",
+  run: "a run that begins",
+} as const;
 
 /** A script that the run did not follow is said as such: it explains everything else. */
 function leftOver(test: FlowTest, { warnings }: Ran, { observed }: Outcomes): readonly Unmet[] {

@@ -28,8 +28,8 @@ export type Ran = {
   readonly waits: readonly number[];
   /** Replies that were not used, and what else a person should know. */
   readonly warnings: readonly string[];
-  /** Why the test could not be run; the line is the reply's. */
-  readonly fault?: { readonly line: number; readonly why: string };
+  /** Why the test could not be run; the line is that of the reply, or of the test. */
+  readonly fault?: { readonly of: "script" | "project" | "run"; readonly line: number; readonly why: string };
   /** What the run left behind in its project and on GitHub. */
   readonly left?: Observed;
   /** Parts of its texts that differ from run to run, and what is written for them in a snapshot. */
@@ -66,7 +66,13 @@ export async function runInMemory(
   };
   const expansion = expandReplies(flow, test.script);
   if (expansion.kind === "none")
-    return { entries: [], heard, waits, warnings: [], fault: { line: expansion.line, why: expansion.why } };
+    return {
+      entries: [],
+      heard,
+      waits,
+      warnings: [],
+      fault: { of: "script", line: expansion.line, why: expansion.why },
+    };
   const scripted = createScripted(expansion.replies, marksIn(past));
   const stop = new AbortController();
   const turns = createTurns(test.around.order);

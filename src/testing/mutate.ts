@@ -35,9 +35,20 @@ export type Mutation = {
 /** Tests that fail without any change say nothing about one. */
 export type Base = { readonly results: readonly TestResult[]; readonly failing: readonly TestResult[] };
 
-export async function baseOf(flow: Prepared, tests: readonly FlowTest[]): Promise<Base> {
+/** Aborted: of the tests that were run until then. */
+export async function baseOf(
+  flow: Prepared,
+  tests: readonly FlowTest[],
+  signal?: AbortSignal,
+): Promise<Base> {
   const results: TestResult[] = [];
-  for (const test of tests) if (test.ground.kind === "memory") results.push(await runTest(flow, test));
+  for (const test of tests) {
+    if (test.ground.kind !== "memory") continue;
+    // An interruption is heard only between two turns of the loop.
+    if (signal !== undefined) await new Promise(setImmediate);
+    if (signal?.aborted) break;
+    results.push(await runTest(flow, test));
+  }
   return { results, failing: results.filter(({ status }) => status === "failed") };
 }
 

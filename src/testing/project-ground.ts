@@ -43,11 +43,11 @@ export async function openProjectGround(
     if (held === undefined || test.ground.kind !== "project")
       throw new RunnerError("USAGE", `The test "${test.name}" was not announced.`);
     try {
-      using copy = await copyForTest(project.root, test.ground, options.env ?? process.env);
+      using copy = await copyForTest(project.root, test.ground, options.env ?? process.env, options.signal);
       return await runOn(copy, prepared, test, held, options.signal);
     } catch (error) {
       if (!(error instanceof RunnerError)) throw error;
-      return { ...NOTHING, fault: { line: test.line, why: error.message } };
+      return { ...NOTHING, fault: { of: "project", line: test.line, why: error.message } };
     }
   };
 }
@@ -67,7 +67,8 @@ async function runOn(
   signal?: AbortSignal,
 ): Promise<Ran> {
   const expansion = expandReplies(flow, test.script);
-  if (expansion.kind === "none") return { ...NOTHING, fault: { line: expansion.line, why: expansion.why } };
+  if (expansion.kind === "none")
+    return { ...NOTHING, fault: { of: "script", line: expansion.line, why: expansion.why } };
   const { around, until, params: args, input } = test;
   const heard: Heard[] = [];
   const waits: number[] = [];
@@ -99,7 +100,8 @@ async function runOn(
       },
     );
     const entries = run === "" ? [] : await journal.read(run);
-    if (entries.length === 0) return { ...NOTHING, fault: { line: test.line, why: result.reason } };
+    if (entries.length === 0)
+      return { ...NOTHING, fault: { of: "run", line: test.line, why: result.reason } };
     const warnings = stop.signal.aborted ? [] : (scripted.leftovers?.() ?? []);
     const left = {
       ...(await copy.left(test.expect.values)),

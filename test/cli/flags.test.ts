@@ -22,7 +22,19 @@ const root = join(import.meta.dirname, "../..");
 const cli = join(root, "src/cli");
 
 /** Parameters of the agents that examples and docs run. */
-const PARAMETERS = ["issue", "topic", "ticket", "tag", "task", "item", "name", "since"];
+const PARAMETERS = [
+  "issue",
+  "topic",
+  "ticket",
+  "tag",
+  "task",
+  "item",
+  "name",
+  "since",
+  "plan",
+  "scope",
+  "subject",
+];
 const declared = PARAMETERS.map((name): Flag => ({ name, takes: "TEXT", help: "" }));
 
 const host = { env: {}, stdin: {}, stdout: {}, stderr: {}, cwd: () => "/" } as unknown as Host;
@@ -240,7 +252,7 @@ test("a line whose values cannot be read is answered as it asks to be, and a fir
 
 test("every flag with a value says what a shell can offer for it, or is one of those that take anything", () => {
   const free = new Set(
-    "input trust expire max-turns max-tokens max-cost max-time branch base-branch push-remote pr-target issues label limit concurrency text max older-than keep as min since test bail shard jobs covers runs budget task resume for seed port host name queue within check group priority not-before key burst".split(
+    "input trust expire max-turns max-tokens max-cost max-time branch base-branch push-remote pr-target issues label limit concurrency text max older-than keep as min since test bail shard jobs covers runs budget task resume for seed port host name check reply-within queue within group priority not-before key burst".split(
       " ",
     ),
   );

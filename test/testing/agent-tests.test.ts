@@ -98,3 +98,50 @@ test("the author's own properties hold for tests, scenarios and fuzzing", async 
 test("an agent that is not valid, and one that does not exist, throw with the reason", async () => {
   await assert.rejects(async () => agentTests("nobody", options), /nobody/);
 });
+
+test("what callers give is checked, with what was meant", async () => {
+  const { scenario, run, coverage, fuzz } = await agentTests("notes", options);
+  // Callers in JavaScript have no types.
+  const any = (value: unknown) => value as never;
+  const script = ["initial.note handoff", "closure.note closing"];
+  const rows: readonly (readonly [call: () => unknown, says: RegExp])[] = [
+    [() => agentTests(any(undefined)), /agentTests takes the name of an agent, not undefined/],
+    [() => agentTests(""), /not ""/],
+    [() => agentTests("notes", any("x")), /takes an object of options, not "x"/],
+    [() => agentTests("notes", any({ memry: true })), /no option "memry"\. Did you mean "memory"/],
+    [
+      () => agentTests("notes", any({ cwd, memory: "yes" })),
+      /"memory" of agentTests is "yes", but must be true or false/,
+    ],
+    [() => flowTests("notes", any({ cwd })), /flowTests needs the option "test", a function/],
+    [
+      () => flowTests("notes", any({ cwd, test: {} })),
+      /"test" of flowTests is an object, but must be a function/,
+    ],
+    [() => scenario(any(script)), /takes an object with the keys of a test/],
+    [() => scenario({ script, skip: "later" }), /does not take "skip"/],
+    [() => scenario({ script, cases: [{ a: 1 }] }), /does not take "cases"/],
+    [() => scenario({ script, project: "fixtures" }), /does not take "project"/],
+    [() => run(any({ script })), /run takes one of the tests/],
+    [() => coverage(any(undefined)), /coverage takes a list of results/],
+    [() => coverage(any([scenario({ script })])), /await each of them/],
+    [() => fuzz(any({ run: 5 })), /no option "run"\. Did you mean "runs"/],
+    [() => fuzz({ runs: 0 }), /"runs" of fuzz is 0, but must be a whole number of at least 1/],
+    [() => fuzz({ runs: NaN }), /is NaN/],
+    [() => fuzz({ seed: 0.5 }), /"seed" of fuzz is 0\.5, but must be a whole number/],
+    [
+      () => fuzz(any({ personas: ["nobody"] })),
+      /"personas" of fuzz is a list, but must be a list with one or more of/,
+    ],
+    [() => fuzz({ personas: [] }), /one or more of/],
+  ];
+  for (const [call, says] of rows) await assert.rejects(async () => void (await call()), says);
+});
+
+test("an agent without tests is not declared as tested", async () => {
+  using copy = mkdtempDisposableSync(join(tmpdir(), "lockstep-untested-"));
+  cpSync(join(cwd, ".agent"), join(copy.path, ".agent"), { recursive: true });
+  rmSync(join(copy.path, ".agent/notes/tests"), { recursive: true });
+  const none = flowTests("notes", { ...options, cwd: copy.path, test: () => undefined });
+  await assert.rejects(none, /no tests in \.agent\/notes\/tests that run in memory: nothing would be tested/);
+});

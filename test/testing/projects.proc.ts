@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -131,6 +132,49 @@ test("a run of tests that is killed leaves the project as it was, and the next o
   writeFileSync(join(scene.folder, ".agent/notes/steps_registry.json"), slow);
   assert.equal(scene.lockstep(["test", "notes", "-t", "is written"]).status, 0);
   assert.deepEqual(copies(), []);
+});
+
+test("Ctrl-C while a project is copied ends with 130 at once, and leaves no copy; so does a second one", async () => {
+  for (const times of [1, 2]) {
+    using scene = copyOf("09-tested-agent");
+    const registry = join(scene.folder, ".agent/notes/steps_registry.json");
+    writeFileSync(registry, readFileSync(registry, "utf8").replace("grep '^# ' note.md", "sleep 30"));
+    const box = join(scene.folder, ".agent/notes/tests/fixtures/project/many");
+    mkdirSync(box, { recursive: true });
+    for (let at = 0; at < 4000; at += 1) writeFileSync(join(box, `${at}.txt`), "x");
+    const child = spawn(process.execPath, [MAIN, "test", "notes", "-t", "is written", "--json"], {
+      cwd: scene.folder,
+      env: scene.env,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    let stdout = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
+    const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+    const copies = () => readdirSync(scene.temp).filter((name) => name.startsWith("lockstep-test-"));
+    const copied = () =>
+      copies().flatMap((name) => {
+        const folder = join(scene.temp, name, "project/many");
+        return existsSync(folder) ? readdirSync(folder) : [];
+      }).length;
+    await until(() => copied() > 0, "the project is being copied");
+    for (let sent = 0; sent < times; sent += 1) child.kill("SIGINT");
+    assert.equal(await ended, 130, stdout);
+    const { kind, ok } = JSON.parse(stdout) as { readonly kind: string; readonly ok: boolean };
+    assert.deepEqual([kind, ok], ["lockstep-tests", false]);
+    assert.deepEqual(copies(), []);
+  }
+});
+
+test("a project that cannot be copied is named as such, and not as a fault of the script", () => {
+  using scene = copyOf("09-tested-agent");
+  symlinkSync("/etc", join(scene.folder, ".agent/notes/tests/fixtures/project/outside"));
+  const { status, stdout } = scene.lockstep(["test", "notes", "-t", "is written"]);
+  assert.equal(status, 7, stdout);
+  assert.match(
+    stdout,
+    /\n {2}project +expected {2}a copy of the project .*\n +got +.*outside is a link that leads out/,
+  );
+  assert.doesNotMatch(stdout, /script|because|look/);
 });
 
 const SCRIPTED = [

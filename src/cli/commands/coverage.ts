@@ -10,8 +10,8 @@ import type { CallOf } from "../commands.ts";
 import { requireEnding, writeCoverage } from "../coverage/coverage-file.ts";
 import { compared, comparisonText, coverageText } from "../coverage/coverage-text.ts";
 import { measureRuns, measureTests, type MeasuredRuns } from "../coverage/measure.ts";
+import { tellInvalid } from "../tests/refuse.ts";
 import { count } from "../text/text.ts";
-import { tellFindings } from "./check.ts";
 
 export async function showCoverage(call: CallOf<"coverage">): Promise<number> {
   const { tests: onlyTests, runs: onlyRuns, since, out, json } = call.flags;
@@ -26,11 +26,13 @@ export async function showCoverage(call: CallOf<"coverage">): Promise<number> {
   const [name = ""] = call.words;
   const loaded = await loadNamed(name, call.cwd);
   const { flow } = loaded;
-  if (flow === null || hasErrors(loaded.problems)) return tellFindings(call, [loaded], name);
   const files = createFiles(loaded.project.root);
+  const about = { agent: name };
+  if (flow === null || hasErrors(loaded.problems))
+    return tellInvalid(call, "lockstep-coverage", loaded.problems, files, about);
   const measured = onlyRuns ? null : await measureTests(loaded, flow, files, signal);
   if (measured?.kind === "invalid")
-    return tellFindings(call, [{ ...loaded, problems: measured.problems }], name);
+    return tellInvalid(call, "lockstep-coverage", measured.problems, files, about);
   const from = since === undefined ? -Infinity : Date.now() - since;
   const runs = onlyTests ? null : await measureRuns(call, loaded, flow, files, from, signal);
   const tests = measured?.coverage ?? null;
@@ -41,8 +43,12 @@ export async function showCoverage(call: CallOf<"coverage">): Promise<number> {
   const isStopped = signal.aborted;
   const text = () => [...textOf(call, tests, runs), ...(isStopped ? ["", STOPPED] : [])];
   if (json)
-    call.screen.document({ ...documentOf(tests, runs), ...(isStopped && { stopped: "interrupted" }) });
-  else call.screen.print(text().join("\n"));
+    call.screen.document({
+      ...documentOf(tests, runs),
+      ok: !isStopped,
+      ...(isStopped && { stopped: "interrupted" }),
+    });
+  else if (!call.flags.quiet || out === undefined) call.screen.print(text().join("\n"));
   return isStopped ? EXIT.interrupted : EXIT.completed;
 }
 

@@ -30,7 +30,7 @@ import type { CallOf } from "../commands.ts";
 import { codeOf, journalAccess, networkWish } from "../conduct.ts";
 import { readGiven } from "../given-file.ts";
 import { namedBy } from "../tests/choose.ts";
-import { renderProblems } from "../text/problems.ts";
+import { tellInvalid } from "../tests/refuse.ts";
 import { count, shellWord, shown, shownInLine, table, type Paint } from "../text/text.ts";
 
 export async function evaluate(call: CallOf<"eval">): Promise<number> {
@@ -47,12 +47,7 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
     ...read.problems,
     ...(beside?.problems ?? []),
   ];
-  if (hasErrors(problems)) {
-    if (flags.json)
-      screen.document({ v: 1, kind: "lockstep-eval", ok: false, exitCode: EXIT.invalid, problems });
-    else screen.print(renderProblems(problems, files, screen.out, call.typed));
-    return EXIT.invalid;
-  }
+  if (hasErrors(problems)) return tellInvalid(call, "lockstep-eval", problems, files);
   const tasks = chosen(read.tasks, flags.task, name);
   const baseline = flags.baseline === undefined ? null : baselineOf(call, flags.baseline);
   const signal = host.stopped();

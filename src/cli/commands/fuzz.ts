@@ -17,7 +17,7 @@ import { prepareFlow } from "../../testing/flow-tests.ts";
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
-import { renderProblems } from "../text/problems.ts";
+import { tellInvalid } from "../tests/refuse.ts";
 import { count, shownInLine, table } from "../text/text.ts";
 
 export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
@@ -25,6 +25,7 @@ export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
   const [name = ""] = call.words;
   if (flags.runs !== undefined && flags.for !== undefined)
     throw new UsageError("--runs and --for cannot be given together: one of them says how long to go on.");
+  const stopped = host.interruption();
   const project = findProject(call.cwd, call.stateDir);
   const files = createFiles(project.root);
   const loaded = await loadNamed(name, call.cwd, files);
@@ -33,13 +34,9 @@ export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
     ...loaded.problems.filter(({ severity }) => severity === "error"),
     ...(read?.problems ?? []),
   ];
-  if (loaded.flow === null || read === null || hasErrors(problems)) {
-    if (flags.json) screen.document({ v: 1, kind: "lockstep-fuzz", ok: false, agent: name, problems });
-    else screen.print(renderProblems(problems, files, screen.out, call.typed));
-    return EXIT.invalid;
-  }
+  if (loaded.flow === null || read === null || hasErrors(problems))
+    return tellInvalid(call, "lockstep-fuzz", problems, files, { agent: name });
   const { seed = 1, for: ms } = flags;
-  const stopped = host.interruption();
   screen.tell(`Fuzzing ${shownInLine(name)}; Ctrl-C stops and reports.`);
   const until = ms === undefined ? Infinity : performance.now() + ms;
   const fuzzed = await fuzz(await prepareFlow(loaded.flow), {
@@ -60,14 +57,14 @@ export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
     screen.document({
       v: 1,
       kind: "lockstep-fuzz",
-      ok: !isBad,
+      ok: !isBad && !stopped.aborted,
       ...(stopped.aborted && { stopped: "interrupted" }),
       ...about,
       personas: [...fuzzed.ends].map(([persona, ends]) => ({ persona, ends: Object.fromEntries(ends) })),
       broken: cases.filter(({ isBroken }) => isBroken).map((one) => shape(one, flags.save)),
       weaknesses: cases.filter(({ isBroken }) => !isBroken).map((one) => shape(one, flags.save)),
     });
-  else screen.print(report(call, about, fuzzed, cases));
+  else if (!flags.quiet || isBad) screen.print(report(call, about, fuzzed, cases));
   if (stopped.aborted) screen.complain(`Interrupted after ${count(fuzzed.runs, "run")}.`);
   if (stopped.aborted) return EXIT.interrupted;
   return isBad ? EXIT.testsFailed : EXIT.completed;

@@ -17,7 +17,7 @@ import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { coverageBy } from "../coverage/measure.ts";
 import { readNamed, type AgentUnderTest } from "../tests/read.ts";
-import { renderProblems } from "../text/problems.ts";
+import { tellInvalid } from "../tests/refuse.ts";
 import { count, shownInLine, table } from "../text/text.ts";
 
 export async function generateTests(call: CallOf<"test">): Promise<number> {
@@ -27,11 +27,7 @@ export async function generateTests(call: CallOf<"test">): Promise<number> {
   const files = createFiles(project.root);
   const named = call.words.length > 0 ? call : { ...call, words: listAgents(project) };
   const { agents, problems } = await readNamed(named, files);
-  if (problems.length > 0) {
-    if (flags.json) screen.document({ v: 1, kind: "lockstep-generated", ok: false, problems });
-    else screen.print(renderProblems(problems, files, screen.out, call.typed));
-    return EXIT.invalid;
-  }
+  if (problems.length > 0) return tellInvalid(call, "lockstep-generated", problems, files);
   const all: GeneratedFor[] = [];
   for (const agent of agents) {
     const made = await generateFor(call, agent);

@@ -14,9 +14,9 @@ import { count, duration, headed, shownInLine, table, type Paint } from "../text
 export async function showHonesty(call: CallOf<"honesty">): Promise<number> {
   const { flags, screen } = call;
   const [name = ""] = call.words;
+  const signal = call.host.interruption();
   const { flow, problems } = await loadNamed(name, call.cwd);
   const from = flags.since === undefined ? -Infinity : Date.now() - flags.since;
-  const signal = call.host.interruption();
   const { runs, damaged } = await claimsOf(call, name, from, signal);
   // An agent that was removed may have recorded runs.
   const missing = problems.find(({ code }) => code === "AC-SERVICE-001");
@@ -28,6 +28,7 @@ export async function showHonesty(call: CallOf<"honesty">): Promise<number> {
     screen.document({
       v: 1,
       kind: "lockstep-honesty",
+      ok: !signal.aborted,
       agent: name,
       damaged,
       ...(signal.aborted && { stopped: "interrupted" }),

@@ -1,11 +1,19 @@
 /** `lockstep mcp`: serves the agents of the project to an MCP client, until it goes or the server is interrupted. */
-import { serveOverHttp, serveOverStdio, type McpOptions, type McpSettings } from "../../mcp/index.ts";
+import {
+  serveOverHttp,
+  serveOverStdio,
+  TOKEN_VARIABLE,
+  type McpOptions,
+  type McpSettings,
+} from "../../mcp/index.ts";
 import { loadNamed, parametersOf } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
+import { resumeCommand } from "../conduct.ts";
 import { renderMermaid } from "../graph/graph-mermaid.ts";
 import { isDrawable } from "../graph/graph.ts";
 import { renderText } from "../graph/graph-text.ts";
+import { nextAction } from "../text/report.ts";
 import { createPaint } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
@@ -34,7 +42,7 @@ async function serveHttp(call: CallOf<"mcp">): Promise<number> {
   const { url, port, token, close } = await serveOverHttp(optionsOf(call), flags.port ?? 0);
   try {
     if (flags.json) screen.document({ v: 1, url, port, token });
-    else screen.print(`${url}\nAuthorization: Bearer ${token}`);
+    else screen.print(`${url}\nAuthorization: Bearer ${token ?? `$${TOKEN_VARIABLE}`}`);
     screen.tell("Serving until Ctrl-C.");
     const signal = host.interruption();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -56,6 +64,7 @@ function optionsOf(call: CallOf<"mcp">): McpOptions {
     version: versionText(false),
     settings: settingsOf(call),
     typed,
+    next: (shown) => nextAction(shown, resumeCommand(call, shown)),
     draw: (outline, format) =>
       format === "text" && isDrawable(outline)
         ? renderText(outline, WIDTH, createPaint(false))

@@ -16,7 +16,7 @@ import { baseOf, mutate, scoreOf, type Mutated, type Mutation } from "../../test
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
-import { renderProblems } from "../text/problems.ts";
+import { tellInvalid } from "../tests/refuse.ts";
 import { count, headed, shownInLine, type Paint } from "../text/text.ts";
 
 export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
@@ -24,25 +24,23 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
   const [name] = call.words;
   if (name === undefined) throw new UsageError("mutate needs the NAME of an agent.");
   if (flags.min !== undefined && flags.min > 100) throw new UsageError("--min is a percentage, at most 100.");
+  const signal = call.host.interruption();
   const project = findProject(call.cwd, call.stateDir);
   const files = createFiles(project.root);
   const loaded = await loadNamed(name, call.cwd, files);
   const read = loaded.flow === null ? { tests: [], problems: [] } : readTests(loaded.flow, files);
   const problems = [...loaded.problems.filter(({ severity }) => severity === "error"), ...read.problems];
-  if (loaded.flow === null || hasErrors(problems)) {
-    if (flags.json) screen.document({ v: 1, kind: "lockstep-mutation", ok: false, problems });
-    else screen.print(renderProblems(problems, files, screen.out, call.typed));
-    return EXIT.invalid;
-  }
+  if (loaded.flow === null || hasErrors(problems))
+    return tellInvalid(call, "lockstep-mutation", problems, files);
   const flow = await prepareFlow(loaded.flow);
-  const base = await baseOf(flow, read.tests);
+  const base = await baseOf(flow, read.tests, signal);
   if (base.failing.length > 0) throw failing(name, base.failing[0]!.test, base.failing.length);
-  const signal = call.host.interruption();
   const found = await mutate(flow, base, {
     signal,
     ...(flags.class.length > 0 && { classes: flags.class }),
     onMutant: (done) => screen.status(`${count(done, "change")} tried`),
   }).finally(() => screen.status(null));
+  const isStopped = signal.aborted;
   const added = flags.write ? addTests(project.root, name, found.mutants) : null;
   // A part that is not written by itself is where the part around it is.
   const placeOf = (part: Path): Place => {
@@ -51,13 +49,17 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
     return part.length > 1 ? placeOf(part.slice(0, -1)) : null;
   };
   const score = scoreOf(found.mutants);
-  const isEnough = flags.min === undefined || (score !== null && score * 100 >= flags.min);
+  // Of what was not tried nothing is known.
+  const isEnough = isStopped
+    ? false
+    : flags.min === undefined || (score !== null && score * 100 >= flags.min);
   const skipped = read.tests.length - base.results.length;
   if (flags.json)
     screen.document({
       v: 1,
       kind: "lockstep-mutation",
       ok: isEnough,
+      ...(isStopped && { stopped: "interrupted" }),
       agent: name,
       tests: base.results.length,
       skipped,
@@ -67,7 +69,7 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
       mutants: found.mutants.map((one) => documentOf(one, placeOf)),
       ...(added !== null && { written: added }),
     });
-  else
+  else if (!flags.quiet || !isEnough)
     screen.print(
       [
         ...survivorLines(found, placeOf, screen.out, flags.verbose),
@@ -76,9 +78,12 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
           ...classRows(found.mutants).map(rowOf),
         ]),
         ...notes(found, skipped, added, flags).map(call.typed),
+        ...(isStopped
+          ? [`Interrupted after ${count(found.mutants.length, "change")}: the others were not tried.`]
+          : []),
       ].join("\n"),
     );
-  if (signal.aborted) return EXIT.interrupted;
+  if (isStopped) return EXIT.interrupted;
   return isEnough ? EXIT.completed : EXIT.testsFailed;
 }
 

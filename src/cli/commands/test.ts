@@ -17,7 +17,7 @@ import { readNamed, type AgentUnderTest, type TestsNamed } from "../tests/read.t
 import { reportersOf, writeReports } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
-import { renderProblems } from "../text/problems.ts";
+import { tellInvalid } from "../tests/refuse.ts";
 import { count, shellWord, shownInLine } from "../text/text.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
@@ -26,6 +26,8 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   if (call.flags.recorded) return await (await import("../tests/recorded.ts")).holdRecorded(call);
   if (call.flags.since !== undefined) throw new UsageError("--since only works with --recorded.");
   if (call.flags.generate) return await (await import("./generate.ts")).generateTests(call);
+  // Reading many files takes a while too.
+  const signal = call.host.interruption();
   if (call.flags.write || call.flags.covers !== undefined)
     throw new UsageError("--write and --covers only work with --generate.");
   for (const file of call.flags["coverage-file"]) requireEnding(file);
@@ -39,8 +41,6 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
       tellProblems: (read, files) => tellProblems(call, read, files),
     });
   }
-  // Reading many files takes a while too.
-  const signal = call.host.interruption();
   const files = createFiles(root);
   const read = await readNamed(call, files);
   if (read.problems.length > 0) return tellProblems(call, read, files);
@@ -48,11 +48,12 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
   const report = await runChosen(call, chosen, signal, read.remarks);
-  await writeReports(call, reporters, report, root);
-  for (const file of call.flags["coverage-file"]) {
-    writeCoverage(call.cwd, file, report.coverage ?? []);
-    call.screen.tell(`Wrote ${file}.`);
-  }
+  await writeReports(call, reporters, report, root, () => {
+    for (const file of call.flags["coverage-file"]) {
+      writeCoverage(call.cwd, file, report.coverage ?? []);
+      call.screen.tell(`Wrote ${file}.`);
+    }
+  });
   return exitOf(report);
 }
 
@@ -92,6 +93,11 @@ async function runChosen(
   const { bail, cut, memory, jobs = 2 } = call.flags;
   const chosen = memory ? all.filter(({ test }) => test.ground.kind === "memory") : all;
   const left = all.length - chosen.length;
+  if (chosen.length === 0 && left > 0)
+    throw new RunnerError(
+      "USAGE",
+      `--memory leaves out ${count(left, "test")} on copies of a project, and there are no others: nothing was tested. Leave out --memory.`,
+    );
   const grounds = await groundsFor(call, chosen, createFiles(root), signal);
   const isMeasured = call.flags.coverage || call.flags["coverage-file"].length > 0;
   const shown = new Map<AgentUnderTest, ShownBy[]>(chosen.map(({ of }) => [of, []]));
@@ -115,9 +121,7 @@ async function runChosen(
     ...grounds.finish(),
     ...(left > 0 ? [`--memory left out ${count(left, "test")} on copies of a project.`] : []),
     ...(isOnly ? ["Some tests say only: true, so no other test was run."] : []),
-    ...(chosen.length === 0 && call.flags["last-failed"]
-      ? ["No test failed when the tests were last run."]
-      : []),
+    ...(chosen.length > 0 ? [] : [whyNone(call.flags)]),
   ];
   if (!isMeasured) return { ...report, remarks };
   const coverage = [...shown].map(([{ flow, origin, settings }, by]): AgentCovered => {
@@ -126,6 +130,12 @@ async function runChosen(
     return { flow, coverage: found, least, missed: missedIn(found, least) };
   });
   return { ...report, remarks: [...remarks, ...coverage.flatMap(offerTests)], coverage };
+}
+
+function whyNone({ "last-failed": lastFailed, shard, stale }: CallOf<"test">["flags"]): string {
+  if (lastFailed) return "No test failed when the tests were last run.";
+  if (stale) return "No test is a recorded run.";
+  return `There are fewer tests than parts: none is in part ${shard ?? ""}.`;
 }
 
 /** Tests for what matters most can be written by the command itself. */
@@ -142,14 +152,8 @@ function exitOf(report: TestReport): number {
   return isGood ? EXIT.completed : EXIT.testsFailed;
 }
 
-function tellProblems(
-  { flags, screen, typed }: CallOf<"test">,
-  { problems }: TestsNamed,
-  files: FileTree,
-): number {
-  if (flags.json) screen.document({ v: 1, kind: "lockstep-tests", ok: false, problems });
-  else screen.print(renderProblems(problems, files, screen.out, typed));
-  return EXIT.invalid;
+function tellProblems(call: CallOf<"test">, { problems }: TestsNamed, files: FileTree): number {
+  return tellInvalid(call, "lockstep-tests", problems, files);
 }
 
 /** Runs the recorded tests, and prints those whose responses were given to something else than is said now. */

@@ -1,5 +1,6 @@
 /** Coverage written to files: the format follows from the name. */
-import { extname, resolve } from "node:path";
+import { mkdirSync } from "node:fs";
+import { dirname, extname, resolve } from "node:path";
 import { toLcov, type Coverage } from "../../proof/coverage.ts";
 import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
 import { outlineOf } from "../../tell/outline.ts";
@@ -31,6 +32,7 @@ export function writeCoverage(cwd: string, file: string, found: readonly FlowCov
   if (ending !== ".info" && found.length !== 1)
     throw new UsageError(`${file} holds the coverage of one agent, not of ${found.length}. Name the agent.`);
   try {
+    mkdirSync(dirname(path), { recursive: true });
     writeWhole(path, textOf(ending, found));
   } catch (cause) {
     throw notWritable(`The coverage cannot be written to ${file}`, path, cause);

@@ -40,7 +40,7 @@ const FILE = /[/\\*?]|\.(?:ya?ml|json)$/i;
 export async function readNamed(call: CommandCall, files: FileTree): Promise<TestsNamed> {
   const { root } = findProject(call.cwd, call.stateDir);
   const patterns = call.words.filter((word) => FILE.test(word));
-  const named = call.words.filter((word) => !FILE.test(word));
+  const named = [...new Set(call.words.filter((word) => !FILE.test(word)))];
   const isMeant = filesNamed(patterns, call.cwd, root);
   const names = named.length > 0 ? named : withTests(call, files, isMeant);
   for (const pattern of patterns)

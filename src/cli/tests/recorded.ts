@@ -12,7 +12,7 @@ import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import { GLOBAL_FLAGS, type CallOf } from "../commands.ts";
 import { withJournal } from "../journal.ts";
-import { renderProblems } from "../text/problems.ts";
+import { tellInvalid } from "./refuse.ts";
 import { count, shownInLine } from "../text/text.ts";
 
 type RecordedBreach = Breach & { readonly run: string };
@@ -28,20 +28,17 @@ type HeldOver = {
 export async function holdRecorded(call: CallOf<"test">): Promise<number> {
   refuseOthers(call);
   const { flags, screen, host } = call;
+  const stopped = host.interruption();
   const { settings, problems } = await settingsOf(call);
-  const isInvalid = hasErrors(problems);
-  if (isInvalid && !flags.json) {
+  if (hasErrors(problems)) {
     const files = createFiles(findProject(call.cwd, call.stateDir).root);
-    screen.print(renderProblems(problems, files, screen.out, call.typed));
+    return tellInvalid(call, "lockstep-recorded", problems, files);
   }
-  if (isInvalid && flags.json) screen.document({ v: 1, kind: "lockstep-recorded", ok: false, problems });
-  if (isInvalid) return EXIT.invalid;
   if (settings.size === 0)
     throw new RunnerError(
       "USAGE",
       "There is nothing to hold over recorded runs. Write before, never or within to .agent/NAME/tests/settings.yaml.",
     );
-  const stopped = host.interruption();
   const since = flags.since === undefined ? -Infinity : Date.now() - flags.since;
   const agents = await heldOver(call, settings, since, stopped);
   const ok = agents.every(({ breaches }) => breaches.length === 0);
@@ -75,7 +72,7 @@ async function settingsOf(call: CallOf<"test">): Promise<{
   const files = createFiles(project.root);
   const settings = new Map<string, TestSettings>();
   const problems: Problem[] = [];
-  for (const agent of call.words.length > 0 ? call.words : listAgents(project)) {
+  for (const agent of call.words.length > 0 ? new Set(call.words) : listAgents(project)) {
     const { flow, problems: about } = await loadNamed(agent, call.cwd, files);
     const read = flow === null ? null : readTestSettings(flow, files);
     problems.push(...(read?.problems ?? about));

@@ -7,13 +7,18 @@ export function testsDocument(report: TestReport) {
   return {
     v: 1,
     kind: "lockstep-tests",
-    ok: failuresIn(report).length === 0 && stopped !== "interrupted" && !isCoverageMissed(report),
+    ok:
+      failuresIn(report).length === 0 &&
+      stopped !== "interrupted" &&
+      !isCoverageMissed(report) &&
+      report.unwritten === undefined,
     passed: tested.filter(({ status }) => status === "passed").length,
     failed: failuresIn(report).length,
     skipped: tested.filter(({ status }) => status === "skipped").length,
     notRun,
     stopped,
     remarks,
+    ...(report.unwritten !== undefined && { reason: report.unwritten }),
     tests: tested.map(testDocument),
     ...(report.coverage !== undefined && {
       coverage: report.coverage.map(({ coverage, missed }) => ({ ...coverage, missed })),

@@ -2,20 +2,31 @@
 import { coverageText } from "../coverage/coverage-text.ts";
 import { unmetPlace, unmetRows } from "../../proof/unmet-text.ts";
 import { shownInLine, type Paint } from "../text/text.ts";
-import { summaryOf, type Tested, type TestReport } from "./tested.ts";
+import { failuresIn, summaryOf, type Tested, type TestReport } from "./tested.ts";
 
-export function prettyReport(report: TestReport, paint: Paint): string {
-  const lines = report.tested.map((one) => testText(one, paint));
+/** More gaps of the coverage than these are listed only with --verbose. */
+const MOST_GAPS = 20;
+
+/** `quiet`: only what is wrong. */
+export function prettyReport(
+  report: TestReport,
+  paint: Paint,
+  { quiet = false, verbose = false }: { readonly quiet?: boolean; readonly verbose?: boolean } = {},
+): string {
+  const { tested, coverage = [], stopped } = report;
+  const shown = quiet ? failuresIn(report) : tested;
+  const lines = shown.map((one) => testText(one, paint));
   const remarks = report.remarks.map((remark) => paint("yellow", `! ${remark}`));
-  const covered = report.coverage?.flatMap(({ coverage, least }) => [
-    ...coverageText(coverage, least, paint),
-    "",
-  ]);
+  const most = verbose ? Infinity : MOST_GAPS;
+  const covered = coverage
+    .filter(({ missed }) => !quiet || missed.length > 0)
+    .flatMap((one) => coverageText(one.coverage, one.least, paint, most).concat(""));
+  if (quiet && lines.length + covered.length === 0 && stopped === null) return "";
   return [
     ...lines,
     ...(lines.length > 0 ? [""] : []),
-    ...(covered ?? []),
-    ...remarks,
+    ...covered,
+    ...(quiet ? [] : remarks),
     summaryOf(report),
   ].join("\n");
 }

@@ -45,39 +45,67 @@ function reporterNamed(written: string): Reporting {
   return { name, file: file ?? null };
 }
 
-/** `root`: the project that the paths of test files are relative to. */
+/**
+ * Files first: a result on stdout must not say that all is well when a report is missing. `root`: the project that the
+ * paths of test files are relative to. `others`: writes what else goes to files.
+ */
 export async function writeReports(
   call: CommandCall,
   reporters: readonly Reporting[],
   report: TestReport,
   root: string,
+  others: () => void = () => undefined,
 ): Promise<void> {
-  const { screen, cwd, host } = call;
+  const { screen, host } = call;
   const typed = {
     ...report,
     remarks: report.remarks.map(call.typed),
     tested: report.tested.map((one) => ({ ...one, look: one.look === null ? null : call.typed(one.look) })),
   };
+  const failed = await failure(async () => {
+    for (const one of reporters) await writeToFile(call, one, report, typed, root);
+    others();
+  });
+  const told = failed === null ? report : { ...report, unwritten: errorText(failed) };
   for (const { name, file } of reporters) {
-    if (file !== null) {
-      const isPretty = name === "pretty";
-      writeReport(
-        resolve(cwd, file),
-        file,
-        isPretty
-          ? (await import("./report-pretty.ts")).prettyReport(typed, createPaint(false))
-          : await textFor(name, report, root, host.env),
-      );
-    } else if (name === "json") screen.document((await import("./report-json.ts")).testsDocument(report));
+    if (file !== null) continue;
+    if (name === "json") screen.document((await import("./report-json.ts")).testsDocument(told));
     else if (name === "pretty") {
       const { prettyReport } = await import("./report-pretty.ts");
-      screen.print(prettyReport(typed, screen.out));
+      const text = prettyReport(typed, screen.out, call.flags);
+      if (text !== "") screen.print(text);
     } else {
-      const text = await textFor(name, report, root, host.env);
+      const text = await textFor(name, told, root, host.env);
       if (text !== "") screen.emit(text);
     }
-    if (name === "github") await summarise(report, host.env.GITHUB_STEP_SUMMARY);
   }
+  if (failed !== null) throw failed;
+}
+
+async function failure(write: () => Promise<void>): Promise<Error | null> {
+  try {
+    await write();
+    return null;
+  } catch (error) {
+    if (error instanceof Error) return error;
+    throw error;
+  }
+}
+
+async function writeToFile(
+  { cwd, host }: CommandCall,
+  { name, file }: Reporting,
+  report: TestReport,
+  typed: TestReport,
+  root: string,
+): Promise<void> {
+  if (name === "github") await summarise(report, host.env.GITHUB_STEP_SUMMARY);
+  if (file === null) return;
+  const text =
+    name === "pretty"
+      ? (await import("./report-pretty.ts")).prettyReport(typed, createPaint(false))
+      : await textFor(name, report, root, host.env);
+  writeReport(resolve(cwd, file), file, text);
 }
 
 async function textFor(

@@ -47,12 +47,18 @@ export async function runTests(chosen: readonly ChosenTest[], options: RunTestsO
     stopped = signal.aborted ? "interrupted" : failed >= bail ? "bail" : null;
     if (stopped !== null) break;
     const began = performance.now();
-    const result = await ahead(one);
+    const result = await ahead.of(one);
+    // What was stopped in the middle says nothing.
+    if (signal.aborted && one.test.ground.kind === "project") {
+      stopped = "interrupted";
+      break;
+    }
     options.onResult?.(one, result);
     const ms = performance.now() - began;
     if (result.status === "failed") failed += 1;
     tested.push(told(one, result, ms, options, remarks));
   }
+  await ahead.settled();
   record(stateDir, chosen.slice(0, tested.length), tested, remarks);
   remarks.push(...tested.flatMap(driftRemarks));
   return { tested, notRun: chosen.length - tested.length, stopped, remarks };
@@ -63,7 +69,11 @@ function startAhead(
   chosen: readonly ChosenTest[],
   jobs: number,
   run: (one: ChosenTest) => Promise<TestResult>,
-): (one: ChosenTest) => Promise<TestResult> {
+): {
+  readonly of: (one: ChosenTest) => Promise<TestResult>;
+  /** Each has removed its copy. */
+  readonly settled: () => Promise<unknown>;
+} {
   const later = chosen.filter(({ test }) => test.ground.kind === "project");
   const begun = new Map<ChosenTest, Promise<TestResult>>();
   const begin = (one: ChosenTest) => {
@@ -73,11 +83,14 @@ function startAhead(
     begun.set(one, result);
     return result;
   };
-  return async (one) => {
-    if (one.test.ground.kind !== "project") return run(one);
-    for (const next of later.slice(later.indexOf(one), later.indexOf(one) + jobs))
-      if (!begun.has(next)) void begin(next);
-    return begun.get(one)!;
+  return {
+    of: async (one) => {
+      if (one.test.ground.kind !== "project") return run(one);
+      for (const next of later.slice(later.indexOf(one), later.indexOf(one) + jobs))
+        if (!begun.has(next)) void begin(next);
+      return begun.get(one)!;
+    },
+    settled: () => Promise.allSettled(begun.values()),
   };
 }
 

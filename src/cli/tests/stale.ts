@@ -46,7 +46,9 @@ export function staleDocument(report: TestReport) {
   return {
     v: 1,
     kind: "lockstep-stale-tests",
-    ok: stale.length === 0,
+    // A list is not a judgement: drift in tests/settings.yaml makes a stale test fail.
+    ok: report.stopped !== "interrupted",
+    stale: stale.length,
     recorded: report.tested.length,
     stopped: report.stopped,
     tests: stale.map(({ agent, test: { name, file, line }, drifted }) => ({

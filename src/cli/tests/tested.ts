@@ -31,6 +31,8 @@ export type TestReport = {
   readonly remarks: readonly string[];
   /** Absent: it was not asked for. */
   readonly coverage?: readonly AgentCovered[];
+  /** Why a report could not be written to its file. Absent: all were. */
+  readonly unwritten?: string;
 };
 
 /** What the tests of an agent have shown of its flow. */
@@ -55,6 +57,8 @@ export function summaryOf(report: TestReport): string {
   const failed = failuresIn(report).length;
   const skipped = tested.filter(({ status }) => status === "skipped").length;
   const why = stopped === "bail" ? "--bail" : "interrupted";
+  if (tested.length === 0)
+    return notRun === 0 ? "no tests were run" : `no tests were run, ${notRun} not run (${why})`;
   return [
     `${tested.length} ${tested.length === 1 ? "test" : "tests"}`,
     failed > 0 ? `${failed} failed` : skipped === 0 ? "all passed" : `${tested.length - skipped} passed`,

@@ -81,8 +81,19 @@ export function failureDocument(
     case "findings":
       return { v: 1, agent, ok: false, problems: [failureProblem(failure)] };
     case "plain":
-      return { v: 1, outcome, success: false, code, reason, exitCode };
+      return command?.kind === undefined
+        ? { v: 1, outcome, success: false, code, reason, exitCode }
+        : { ...noReport(command.kind, failure, []), outcome };
   }
+}
+
+/** Why a command that reports has nothing to report; `problems`: of the files that it read. */
+export function noReport(
+  kind: string,
+  { code, reason, exitCode }: Omit<Failure, "stack">,
+  problems: readonly Problem[],
+) {
+  return { v: 1, kind, ok: false, outcome: "failed", success: false, code, reason, exitCode, problems };
 }
 
 /** The line itself as a finding, for `check --json`. */

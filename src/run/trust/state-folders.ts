@@ -15,6 +15,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -147,6 +148,12 @@ export function rememberState(
 /** A full disk, or a folder that cannot be written. */
 export function stateUnusable(stateDir: string, cause: unknown): RunnerError {
   const why = cause instanceof Error ? cause.message : String(cause);
+  if (statSync(stateDir, { throwIfNoEntry: false })?.isDirectory() === false)
+    return new RunnerError(
+      "JOURNAL_UNAVAILABLE",
+      `The state folder ${stateDir} is a file. Move it away, or choose another folder with --state DIR.`,
+      { cause },
+    );
   return new RunnerError(
     "JOURNAL_UNAVAILABLE",
     `The state folder ${stateDir} cannot be used: ${why}. Make it writable, or choose another with --state.`,

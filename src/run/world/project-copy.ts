@@ -21,6 +21,7 @@ import {
   type Dirent,
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
+import { setImmediate } from "node:timers/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { createGit, type Git } from "../../effects/git/git.ts";
 import { runProcess } from "../../effects/process/process.ts";
@@ -41,16 +42,22 @@ export type ProjectCopy = {
   readonly left: (values: Expected["values"]) => Promise<Observed>;
 };
 
-/** A new place for a test, which is removed when the copy is disposed of. */
+/** A new place for a test, which is removed when the copy is disposed of, or the process leaves before. */
 export async function copyForTest(
   root: string,
   source: CopySource,
   env: NodeJS.ProcessEnv,
+  signal?: AbortSignal,
 ): Promise<ProjectCopy & Disposable> {
   const place = realpathSync.native(mkdtempSync(join(tmpdir(), `${OF_TESTS}${process.pid}-`)));
-  const remove = () => removeTree(place);
+  const atExit = () => removeTree(place);
+  process.once("exit", atExit);
+  const remove = () => {
+    process.off("exit", atExit);
+    removeTree(place);
+  };
   try {
-    return { ...(await fillCopy(root, source, place, env)), [Symbol.dispose]: remove };
+    return { ...(await fillCopy(root, source, place, env, signal)), [Symbol.dispose]: remove };
   } catch (error) {
     remove();
     throw error;
@@ -68,9 +75,10 @@ export async function copyForRun(
   source: CopySource | null,
   folder: string,
   env: NodeJS.ProcessEnv,
+  signal?: AbortSignal,
 ): Promise<ProjectCopy> {
   mkdirSync(dirname(folder), { mode: 0o700 });
-  return await fillCopy(root, source, dirname(folder), env);
+  return await fillCopy(root, source, dirname(folder), env, signal);
 }
 
 /** Whether this is a copy for a run that is there, and belongs to this user. */
@@ -102,14 +110,15 @@ async function fillCopy(
   source: CopySource | null,
   place: string,
   env: NodeJS.ProcessEnv,
+  signal?: AbortSignal,
 ): Promise<ProjectCopy> {
   const folder = join(place, PROJECT);
   const agents = join(folder, ".agent");
   const home = join(place, HOME);
   mkdirSync(home);
   mkdirSync(agents, { recursive: true });
-  if (source !== null) copyInto(join(root, source.folder), folder, OWN);
-  copyInto(join(root, ".agent"), agents);
+  if (source !== null) await copyInto(join(root, source.folder), folder, OWN, signal);
+  await copyInto(join(root, ".agent"), agents, NONE, signal);
   for (const agent of readdirSync(agents))
     for (const judging of ["tests", "evals"])
       rmSync(join(agents, agent, judging), { recursive: true, force: true });
@@ -159,22 +168,41 @@ const OWN: ReadonlySet<string> = new Set([".agent", ".lockstep", ".git"]);
  * Copies what is in one folder into another. A link that lies in the way is removed and never followed: a run could have
  * made it to a file of the user. One that leads out of the folder is refused: what it leads to could be changed by it.
  */
-export function copyInto(from: string, to: string, leaving: ReadonlySet<string> = NONE): void {
-  copyBelow(resolve(from), resolve(from), to, leaving);
+export async function copyInto(
+  from: string,
+  to: string,
+  leaving: ReadonlySet<string> = NONE,
+  signal?: AbortSignal,
+): Promise<void> {
+  await copyBelow({ top: resolve(from), signal, copied: 0 }, resolve(from), to, leaving);
 }
 
 const NONE: ReadonlySet<string> = new Set();
 
-function copyBelow(top: string, from: string, to: string, leaving: ReadonlySet<string>): void {
+type Copying = { readonly top: string; readonly signal: AbortSignal | undefined; copied: number };
+
+/** So many files are copied before the process listens. */
+const BETWEEN = 32;
+
+async function copyBelow(
+  copying: Copying,
+  from: string,
+  to: string,
+  leaving: ReadonlySet<string>,
+): Promise<void> {
+  const { top, signal } = copying;
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     if (leaving.has(entry.name)) continue;
+    copying.copied += 1;
+    if (copying.copied % BETWEEN === 0) await setImmediate();
+    if (signal?.aborted) throw new RunnerError("USAGE", "The copy was interrupted.");
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
     if (entry.isDirectory()) {
       if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory() !== true) {
         rmSync(target, { force: true });
         mkdirSync(target);
       }
-      copyBelow(top, source, target, NONE);
+      await copyBelow(copying, source, target, NONE);
       continue;
     }
     rmSync(target, { recursive: true, force: true });

@@ -1,0 +1,184 @@
+/** How the commands about tests end: by a signal at any time, without tests, with a report that cannot be written, quietly. */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createWorld, onlyDocument, writeAgent, type World } from "../world.ts";
+
+const TESTS = ".agent/notes/tests/first.yaml";
+
+const PASSING =
+  "params: { topic: a }\ntests: [{ name: goes on, script: [initial.note next], until: continuation.note }]\n";
+
+function worldWith(tests?: string): World {
+  const world = createWorld();
+  writeAgent(world, "notes");
+  if (tests !== undefined) world.write(TESTS, tests);
+  return world;
+}
+
+test("a signal that comes as soon as the command listens is answered with one document", async () => {
+  using world = worldWith(PASSING);
+  // As early as a signal can be heard, and on every machine at the same place.
+  world.write(
+    "early.mjs",
+    `process.on("newListener", (name) => {
+      if (name === "SIGINT") process.nextTick(() => process.kill(process.pid, "SIGINT"));
+    });`,
+  );
+  const rows = [
+    ["test", "lockstep-tests"],
+    ["fuzz notes --for 10m", "lockstep-fuzz"],
+    ["mutate notes", "lockstep-mutation"],
+    ["coverage notes --tests", "lockstep-coverage"],
+  ] as const;
+  for (const [line, kind] of rows) {
+    const ran = await world.lockstep([...line.split(" "), "--json"], {
+      env: { NODE_OPTIONS: `--import ${join(world.root, "early.mjs")}` },
+    });
+    assert.equal(ran.code, 130, `${line}: ${ran.stderr}`);
+    const { ok, kind: found } = onlyDocument(ran);
+    assert.deepEqual([found, ok], [kind, false], line);
+  }
+});
+
+test("every failure has one shape, whatever keeps the command from its result", async () => {
+  using world = worldWith();
+  const refused = async (line: string, code: number) => {
+    const ran = await world.lockstep([...line.split(" "), "--json"]);
+    assert.equal(ran.code, code, `${line}: ${ran.stdout}`);
+    const { kind, ok, outcome, success, code: why, reason, exitCode, problems } = onlyDocument(ran);
+    assert.deepEqual([ok, outcome, success, exitCode], [false, "failed", false, code], line);
+    assert.ok(typeof why === "string" && typeof reason === "string" && reason !== "", line);
+    return { kind, why, problems: (problems as readonly unknown[]).length };
+  };
+  const rows = [
+    ["test notes", "lockstep-tests"],
+    ["fuzz notes", "lockstep-fuzz"],
+    ["mutate notes", "lockstep-mutation"],
+    ["coverage notes", "lockstep-coverage"],
+    ["test notes --recorded", "lockstep-recorded"],
+    ["test notes --generate", "lockstep-generated"],
+  ] as const;
+  for (const [line, kind] of rows.slice(0, 4))
+    assert.deepEqual(await refused(`${line} --nonsense`, 2), { kind, why: "USAGE", problems: 0 });
+  world.write(".agent/notes/tests/settings.yaml", "befor: {}\n");
+  for (const [line, kind] of rows)
+    if (kind !== "lockstep-mutation")
+      assert.deepEqual(await refused(line, 2), { kind, why: "FLOW_INVALID", problems: 1 });
+  world.write(".agent/notes/tests/settings.yaml", "{}\n");
+  world.write(TESTS, "");
+  assert.deepEqual(await refused("mutate notes", 2), {
+    kind: "lockstep-mutation",
+    why: "FLOW_INVALID",
+    problems: 1,
+  });
+});
+
+test("nothing that was not tested is said to have passed", async () => {
+  using world = worldWith(PASSING);
+  const rows = [
+    ["--shard 2/2", 0, /none is in part 2\/2\.\nno tests were run\n$/],
+    ["--last-failed", 0, /No test failed when the tests were last run\.\nno tests were run\n$/],
+    ["--stale", 0, /^0 of 0 recorded tests stale\n$/],
+    ["notes notes", 0, /^✓ notes › goes on\n\n1 test, all passed\n$/],
+  ] as const;
+  for (const [line, code, says] of rows) {
+    const ran = await world.lockstep(["test", ...line.split(" ")]);
+    assert.equal(ran.code, code, ran.stderr);
+    assert.match(ran.stdout, says);
+    assert.doesNotMatch(ran.stdout, /0 tests/);
+  }
+  world.write(".agent/notes/tests/fixtures/box/a.txt", "");
+  world.write(TESTS, PASSING.replace("name: goes on", "name: goes on, project: fixtures/box"));
+  const none = await world.lockstep(["test", "--memory"]);
+  assert.deepEqual([none.code, none.stdout], [2, ""]);
+  assert.match(none.stderr, /--memory leaves out 1 test on copies of a project.*nothing was tested/);
+});
+
+test("a file of tests that is not read is named, also where there are no others", async () => {
+  using world = worldWith(PASSING);
+  world.write(".agent/notes/tests/more/second.yaml", PASSING);
+  const one = await world.lockstep(["test"]);
+  assert.equal(one.code, 0, one.stderr);
+  assert.match(
+    one.stdout,
+    /! \.agent\/notes\/tests\/more\/second\.yaml holds tests that are not run\. Move it/,
+  );
+  const named = await world.lockstep(["test", TESTS]);
+  assert.doesNotMatch(named.stdout, /second/);
+});
+
+test("reports are written where they are wanted; one that cannot be makes no good result", async () => {
+  using world = worldWith(PASSING);
+  const there = ["--reporter", "junit=out/deep/junit.xml", "--coverage-file", "out/more/c.json"];
+  const good = await world.lockstep(["test", ...there]);
+  assert.equal(good.code, 0, good.stderr);
+  for (const file of ["out/deep/junit.xml", "out/more/c.json"])
+    assert.ok(existsSync(join(world.root, file)), file);
+  world.write("blocked", "a file");
+  const rows = [
+    ["--reporter", "junit=blocked/junit.xml"],
+    ["--coverage-file", "blocked/c.json"],
+  ];
+  for (const line of rows) {
+    const bad = await world.lockstep(["test", "--json", ...line]);
+    assert.equal(bad.code, 3, bad.stdout);
+    const { ok, kind, passed, reason } = onlyDocument(bad);
+    assert.deepEqual([ok, kind, passed], [false, "lockstep-tests", 1], line.join(" "));
+    assert.match(String(reason), /cannot be written to blocked/);
+    const told = await world.lockstep(["test", ...line]);
+    assert.deepEqual([told.code, told.stdout.includes("1 test, all passed")], [3, true]);
+    assert.match(told.stderr, /cannot be written to blocked/);
+  }
+});
+
+test("-q prints only what is wrong, and coverage lists its first gaps", async () => {
+  using world = worldWith(PASSING);
+  for (const line of [
+    "test",
+    "test --coverage",
+    "fuzz notes --runs 20",
+    "mutate notes --class gates",
+    "coverage notes --tests --out c.json",
+  ]) {
+    const quiet = await world.lockstep([...line.split(" "), "-q"]);
+    assert.deepEqual([quiet.code, quiet.stdout, quiet.stderr], [0, "", ""], line);
+  }
+  const covered = await world.lockstep(["test", "--coverage"]);
+  const gaps = covered.stdout.match(/^ {2}.*(?:\.json|\.md):\d+/gm) ?? [];
+  assert.ok(gaps.length <= 20, `${gaps.length} gaps are listed`);
+  assert.match(covered.stdout, /and \d+ more/);
+  const all = await world.lockstep(["test", "--coverage", "--verbose"]);
+  assert.ok(all.stdout.split("\n").length > covered.stdout.split("\n").length);
+
+  world.write(
+    TESTS,
+    PASSING.replace("until: continuation.note", "expect: { outcome: waiting }").replace(
+      "tests: [",
+      "tests: [{ name: good, script: [initial.note next], until: continuation.note }, ",
+    ),
+  );
+  const failed = await world.lockstep(["test", "-q"]);
+  assert.equal(failed.code, 7);
+  assert.match(failed.stdout, /^✗ notes › goes on[\s\S]*\n2 tests, 1 failed\n$/);
+  assert.doesNotMatch(failed.stdout, /✓/);
+  const low = await world.lockstep(["mutate", "notes", "-q"]);
+  assert.deepEqual([low.code, low.stdout], [7, ""]);
+});
+
+test("a state folder that is a file does not keep tests from being judged", async () => {
+  using world = worldWith(PASSING.replace("until: continuation.note", "expect: { outcome: waiting }"));
+  world.write(".lockstep", "a file");
+  const failed = await world.lockstep(["test", "--json"]);
+  assert.equal(failed.code, 7, failed.stdout + failed.stderr);
+  const { remarks } = onlyDocument(failed) as unknown as { readonly remarks: readonly string[] };
+  assert.ok(
+    remarks.some((one) => /\.lockstep is a file/.test(one)),
+    remarks.join("\n"),
+  );
+  assert.equal(readFileSync(join(world.root, ".lockstep"), "utf8"), "a file");
+  mkdirSync(join(world.root, "x"));
+  writeFileSync(join(world.root, TESTS), PASSING);
+  assert.equal((await world.lockstep(["test"])).code, 0);
+});
