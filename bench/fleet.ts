@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { makeFleetTables } from "../src/run/records/postgres-journal.ts";
+import { makeFleetTables } from "../src/fleet/open.ts";
 import { openJournal, runLoaded, type Backend, type Journal } from "../src/run/index.ts";
 import {
   ANSWER,

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 /** The pages that a test types into a terminal, in this order; those of the examples are typed too. */
 export const FOLLOWED: readonly string[] = [
   "README.md",
+  "docs/first-hour.md",
   "docs/first-agent.md",
   "examples/README.md",
   "docs/registry-flows.md",

@@ -98,6 +98,7 @@ const KEPT = [
   "node_modules/@ai-sdk/openai/package.json",
   "node_modules/@anthropic-ai/claude-agent-sdk/index.js",
   "node_modules/@modelcontextprotocol/client/index.js",
+  "node_modules/@modelcontextprotocol/server/index.js",
   "node_modules/.bin/lockstep",
   "node_modules/.bin/git",
   ".npmrc",

@@ -128,7 +128,7 @@ async function typeAll(
   }
 }
 
-const ANSWER = /^(.*\[y\/N\]|>) (\w+)$/;
+const ANSWER = /^(.*\[y\/N\]|>) ([\w-]+)$/;
 
 /** A question ends with `[y/N]`, or is on the line above a `>`. */
 function answersIn(shown: readonly string[]): readonly Answer[] {

@@ -90,6 +90,13 @@ const ON_PERMISSION = {
   offers: ["deny", "halt", "allow"],
   help: "deny, halt or allow: how to settle a permission question when no one can answer",
 } as const satisfies Flag;
+const EXPIRE = {
+  name: "expire",
+  yields: true,
+  takes: "TIME",
+  is: "duration",
+  help: "how long a question may stay open, such as 30m, 24h or 7d",
+} as const satisfies Flag;
 /** How people take part. */
 const PEOPLE = [
   ON_PERMISSION,
@@ -98,13 +105,7 @@ const PEOPLE = [
     yields: true,
     help: "without a terminal, wait until someone answers with `lockstep answer`",
   },
-  {
-    name: "expire",
-    yields: true,
-    takes: "TIME",
-    is: "duration",
-    help: "how long a question may stay open, such as 30m, 24h or 7d",
-  },
+  EXPIRE,
 ] as const satisfies readonly Flag[];
 const SPENDING = [
   { name: "max-turns", takes: "N", is: "count", help: "stop after N model answers" },
@@ -178,7 +179,7 @@ const WORKTREE = [
   },
 ] as const satisfies readonly Flag[];
 /** One run for each of several issues. */
-const BATCH = [
+const ISSUES = [
   {
     name: "issues",
     yields: true,
@@ -199,6 +200,9 @@ const BATCH = [
     most: 999,
     help: "with --label: at most N issues (default: 10)",
   },
+] as const satisfies readonly Flag[];
+const BATCH = [
+  ...ISSUES,
   {
     name: "concurrency",
     yields: true,
@@ -208,6 +212,28 @@ const BATCH = [
     help: "how many runs of a batch run at once (default: 2 with worktrees, else 1)",
   },
 ] as const satisfies readonly Flag[];
+const INPUT = {
+  name: "input",
+  yields: true,
+  takes: "TEXT",
+  repeats: true,
+  help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
+} as const satisfies Flag;
+/** What a run can be started with, here or in a fleet. */
+const STARTING = [
+  SCRIPT,
+  MODEL,
+  BACKEND,
+  INPUT,
+  TRUST,
+  ON_PERMISSION,
+  EXPIRE,
+  ...SPENDING,
+  STRICT,
+  ...WORKTREE,
+  ...ISSUES,
+] as const satisfies readonly Flag[];
+export type StartFlags = Values<typeof STARTING>;
 /** What a run can be given when it goes on. */
 const GOING_ON = [
   SCRIPT,
@@ -323,13 +349,7 @@ const DECLARED = {
       SCRIPT,
       MODEL,
       BACKEND,
-      {
-        name: "input",
-        yields: true,
-        takes: "TEXT",
-        repeats: true,
-        help: "the text for {input_text} (- reads stdin); for stages NAME=VALUE or @FILE.json",
-      },
+      INPUT,
       EVENTS,
       TRUST,
       TRUST_JOURNAL,
@@ -925,15 +945,193 @@ const DECLARED = {
     examples: ["lockstep worktree list", "lockstep worktree prune --dry-run", "lockstep worktree repair"],
   },
   "fleet init": {
-    summary: "prepare a PostgreSQL server that records runs",
+    summary: "prepare a PostgreSQL server for runs and their workers",
     words: [],
     flags: [],
     details: [
-      "Makes the tables of a journal in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
+      "Makes the tables of runs and of the queue in the database that --state or LOCKSTEP_STATE names, or brings them up to date.",
       "It is harmless when repeated. No other command makes or changes tables.",
       `Passwords come from PGPASSFILE or from LOCKSTEP_STATE, never from the command line. See ${manual("fleet")}.`,
     ],
     examples: ["lockstep fleet init --state postgres://localhost/runs"],
+  },
+  "fleet limit": {
+    summary: "limit what all workers of a fleet may ask and spend",
+    words: [
+      { name: "NAME", is: "new", optional: true },
+      { name: "AMOUNT/PERIOD", is: "new", optional: true },
+    ],
+    flags: [
+      { name: "group", takes: "NAME", help: "the budget of the runs of one group" },
+      { name: "burst", takes: "N", is: "count", help: "how many requests or tokens may come at once" },
+    ],
+    details: [
+      "NAME is PROVIDER/MODEL.requests, PROVIDER/MODEL.tokens or costUsd; PERIOD is s, min, hour or day.",
+      "Calls beyond a rate wait; a budget that is spent ends runs with exit code 4 until its period begins anew.",
+      "AMOUNT/PERIOD none removes the limit. Without NAME, all limits are shown with what is left of them.",
+    ],
+    examples: [
+      "lockstep fleet limit",
+      "lockstep fleet limit openai/gpt-6.1-sol.tokens 400000/min",
+      "lockstep fleet limit costUsd 200/day",
+      "lockstep fleet limit costUsd 20/day --group nightly",
+      "lockstep fleet limit costUsd none",
+    ],
+  },
+  "fleet worker": {
+    summary: "drive the runs of a fleet until it is stopped",
+    words: [],
+    flags: [
+      {
+        name: "concurrency",
+        takes: "N",
+        is: "count",
+        most: 999,
+        help: "how many runs at once (default: fleet.concurrency of your config, else 10)",
+      },
+      { name: "queue", takes: "NAME", repeats: true, help: "take runs from this queue (default: runs)" },
+      {
+        name: "within",
+        takes: "TIME",
+        is: "duration",
+        help: "how long runs may take to yield when the worker is stopped (default: 30m)",
+      },
+      { name: "name", takes: "TEXT", help: "what `lockstep fleet ps` calls it (default: host and process)" },
+      { name: "work", takes: "DIR", is: "path", offers: "folder", help: "keep the files of runs in DIR" },
+      { name: "events", help: "print what it does as JSON lines on stdout" },
+      SCRIPT,
+      SANDBOX,
+      NETWORK,
+    ],
+    details: [
+      "The first Ctrl-C or SIGTERM drains it: runs yield at their next step, and other workers go on with them.",
+      "The second one ends it at once; others have its runs when its lease is over.",
+      `Its settings are "fleet" in your config.json. See ${manual("fleet")}.`,
+    ],
+    examples: ["lockstep fleet worker --concurrency 20", "lockstep fleet worker --queue runs --queue urgent"],
+  },
+  "fleet ps": {
+    summary: "list the workers of a fleet",
+    words: [],
+    flags: [
+      { name: "self", help: "only those of this machine; exit 1 if none of them shows a sign of life" },
+    ],
+    examples: ["lockstep fleet ps", "lockstep fleet ps --self --quiet"],
+  },
+  "fleet status": {
+    summary: "count the runs that wait for workers, by queue and group",
+    words: [],
+    flags: [{ name: "check", help: "exit 1 if a person should look into it" }],
+    details: [
+      "READY could be driven now, LATER wait for a moment, WAITING for a person. POISONED are left alone by workers.",
+    ],
+    examples: ["lockstep fleet status", "lockstep fleet status --check --json"],
+  },
+  "fleet drain": {
+    summary: "let workers give back their runs and end",
+    words: [{ name: "WORKER", optional: true, repeats: true, is: "new" }],
+    flags: [
+      { name: "all", help: "all workers" },
+      {
+        name: "within",
+        takes: "TIME",
+        is: "duration",
+        help: "stop what has not yielded by then (default: 30m)",
+      },
+    ],
+    details: ["A worker is named as `lockstep fleet ps` does."],
+    examples: ["lockstep fleet drain host-1234", "lockstep fleet drain --all --within 10m"],
+  },
+  "fleet retry": {
+    summary: "let workers try a poisoned run again",
+    words: [{ name: "RUN", repeats: true, is: "run" }],
+    flags: [],
+    details: [
+      RUN_IDS,
+      "A run is poisoned after three attempts in a row that got nowhere. `lockstep show RUN` says why.",
+    ],
+    examples: ["lockstep fleet retry 3f9"],
+  },
+  "fleet submit": {
+    summary: "record a run and hand it to the workers of a fleet",
+    words: [AGENT],
+    flags: [
+      ...STARTING,
+      {
+        name: "queue",
+        yields: true,
+        takes: "NAME",
+        help: "the queue that workers take it from (default: runs)",
+      },
+      {
+        name: "group",
+        yields: true,
+        takes: "NAME",
+        help: "runs of a group share its slots (default: the repository)",
+      },
+      {
+        name: "priority",
+        yields: true,
+        takes: "N",
+        help: "from -1000 to 1000; higher ones first (default: 0)",
+      },
+      {
+        name: "not-before",
+        yields: true,
+        takes: "TIME",
+        help: "begin no earlier than this: a time such as 2030-01-31T02:00, or from now on: 90m, 8h",
+      },
+      {
+        name: "key",
+        yields: true,
+        takes: "TEXT",
+        help: "the same key is the same run: repeating the command submits nothing twice",
+      },
+      { name: "bundle", help: "send the files as they are here, committed or not (16 MB at most)" },
+      { name: "files", is: "yes-no", help: "--no-files: the run works in an empty folder" },
+      { name: "follow", short: "f", help: "wait until it ends; the exit code is that of the run" },
+    ],
+    details: [
+      "Takes what `run` takes, and the agent's parameters. The agent is loaded, checked and trusted here, and pinned as it",
+      "is now. A run that cannot start is refused before anything is recorded.",
+      "Its files are those of the current commit, which the remote must have; --bundle sends files that are not there.",
+      "Models, keys and sandbox are those of the worker. Nothing of the environment here is sent.",
+      `See ${manual("fleet")}.`,
+    ],
+    examples: [
+      "lockstep fleet submit iterator --issue 12",
+      "lockstep fleet submit iterator --issues 12,15,20-24 --group nightly --priority -5 --key nightly-42",
+      "lockstep fleet submit notes --topic tides --no-files --follow",
+    ],
+    takesParameters: true,
+  },
+  "fleet fetch": {
+    summary: "bring the files of a run home, as a branch of this repository",
+    words: [{ name: "RUN", is: "run" }],
+    flags: [{ name: "as", takes: "BRANCH", help: "the name of the branch, which must be new" }],
+    details: [
+      RUN_IDS,
+      "Works for every run that was submitted with files, also for one that failed or still runs.",
+      "What the run had not committed is in the last commit of the branch.",
+    ],
+    examples: ["lockstep fleet fetch 3f9", "lockstep fleet fetch @failed --as look-at-it"],
+  },
+  "fleet prune": {
+    summary: "remove old runs of a fleet, with their letters and files",
+    words: [],
+    flags: [
+      {
+        name: "older-than",
+        takes: "AGE",
+        is: "duration",
+        least: 0,
+        help: "runs unchanged for AGE, such as 12h, 30d or 8w (default: 30d)",
+      },
+      { name: "dry-run", help: "only count what would be removed" },
+      { name: "yes", short: "y", help: "do not ask for confirmation" },
+    ],
+    details: ["A run that a worker drives, or that waits for one, stays."],
+    examples: ["lockstep fleet prune --older-than 30d --dry-run", "lockstep fleet prune --yes"],
   },
   replay: {
     summary: "recompute every decision of a run and compare it with the record",
@@ -1112,7 +1310,7 @@ const DECLARED = {
       "one at every start, and is printed.",
     ],
     examples: [
-      "claude mcp add lockstep -- npx lockstep mcp --reply-within 1h",
+      "lockstep mcp --reply-within 1h",
       "lockstep mcp --max-cost 5 --model sonnet",
       "lockstep mcp --http --port 4100",
     ],
@@ -1285,7 +1483,16 @@ const CODE: { readonly [Name in CommandName]: () => Promise<(call: CallOf<Name>)
   logs: async () => (await import("./commands/logs.ts")).printLogs,
   why: async () => (await import("./commands/why.ts")).whyRun,
   worktree: async () => (await import("./commands/worktree.ts")).worktrees,
+  "fleet submit": async () => (await import("./fleet/submit.ts")).fleetSubmit,
   "fleet init": async () => (await import("./fleet/init.ts")).fleetInit,
+  "fleet limit": async () => (await import("./fleet/limit.ts")).fleetLimit,
+  "fleet worker": async () => (await import("./fleet/worker.ts")).fleetWorker,
+  "fleet ps": async () => (await import("./fleet/ps.ts")).fleetPs,
+  "fleet status": async () => (await import("./fleet/status.ts")).fleetStatus,
+  "fleet drain": async () => (await import("./fleet/drain.ts")).fleetDrain,
+  "fleet retry": async () => (await import("./fleet/retry.ts")).fleetRetry,
+  "fleet fetch": async () => (await import("./fleet/fetch.ts")).fleetFetch,
+  "fleet prune": async () => (await import("./fleet/prune.ts")).fleetPrune,
   replay: async () => (await import("./commands/replay.ts")).replayRuns,
   fork: async () => (await import("./commands/fork.ts")).forkRun,
   diff: async () => (await import("./commands/diff.ts")).diffRuns,

@@ -5,10 +5,11 @@ import { errorText } from "../flow/text/harmless.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { readWritten } from "../run/world/files.ts";
 import { UsageError } from "./args.ts";
-import type { CallOf } from "./commands.ts";
+import type { CommandCall } from "./call.ts";
+import type { StartFlags } from "./commands.ts";
 
 /** Values are text, or what the file holds; the declared type is looked at where the run starts. */
-export function readFields(call: CallOf<"run">): JsonObject {
+export function readFields(call: CommandCall<StartFlags>): JsonObject {
   const fields = new Map<string, Json[]>();
   const add = (name: string, value: Json) => {
     if (RESERVED_FIELDS.has(name))
@@ -28,7 +29,7 @@ export function readFields(call: CallOf<"run">): JsonObject {
   return Object.fromEntries([...fields].map(([name, all]) => [name, all.length === 1 ? all[0]! : all]));
 }
 
-function readObject(call: CallOf<"run">, file: string): JsonObject {
+function readObject(call: CommandCall<StartFlags>, file: string): JsonObject {
   let value: Json;
   try {
     value = JSON.parse(readWritten(resolve(call.cwd, file))) as Json;

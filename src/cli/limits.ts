@@ -17,7 +17,9 @@ import type { CommandCall } from "./call.ts";
 import type { DriveFlags } from "./commands.ts";
 import { shellWord } from "./text/text.ts";
 
-export function spending({ flags }: CommandCall<DriveFlags>): Pick<DriveOptions, "spending"> {
+export function spending({
+  flags,
+}: CommandCall<Pick<DriveFlags, SpendingFlag>>): Pick<DriveOptions, "spending"> {
   const short = Object.entries(SHORT).flatMap(([flag, name]) => {
     const value = flags[flag as keyof typeof SHORT];
     return value === undefined ? [] : [{ [name]: value }];
@@ -26,6 +28,8 @@ export function spending({ flags }: CommandCall<DriveFlags>): Pick<DriveOptions,
   const all = [...short, ...flags.max.map(parseLimit), ...allowed];
   return all.length === 0 ? {} : { spending: all.reduce<Granted>(grantedBeside, {}) };
 }
+
+type SpendingFlag = keyof typeof SHORT | "max" | "allow-unmetered";
 
 const SHORT = {
   "max-turns": "turns",

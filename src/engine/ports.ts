@@ -399,6 +399,8 @@ export type RunRow = {
   readonly damaged?: string;
   /** Whether a living process is driving it. */
   readonly owned: boolean;
+  /** Why workers leave it alone until a person says otherwise. */
+  readonly held?: string;
 };
 
 /** A broken environment, or a rule of the outside that was met; `code` is for programs. */

@@ -13,6 +13,8 @@ export type NextStretch = {
   readonly tries: number;
   /** Why nobody drives it any more, until a person says so. */
   readonly held: string | null;
+  /** What it does where it wants no stretch. */
+  readonly rest: "ended" | "waiting" | null;
 };
 
 /** So often a run is begun without getting anywhere. */
@@ -24,21 +26,23 @@ export function nextStretch(end: Ended, tries: number, now: number, leaseMs: num
   switch (end.kind) {
     case "ended":
     case "waiting":
-      return { afterMs: null, tries: 0, held: null };
+      return { afterMs: null, tries: 0, held: null, rest: end.kind };
     case "yielded":
-      return { afterMs: 0, tries: 0, held: null };
+      return { afterMs: 0, tries: 0, held: null, rest: null };
     case "parked":
-      return { afterMs: Math.max(0, end.until - now), tries: 0, held: null };
+      return { afterMs: Math.max(0, end.until - now), tries: 0, held: null, rest: null };
     case "budget":
-      return { afterMs: LATER_MS, tries: 0, held: null };
+      return { afterMs: LATER_MS, tries: 0, held: null, rest: null };
     case "lost":
-      return { afterMs: leaseMs, tries, held: null };
+      return { afterMs: leaseMs, tries, held: null, rest: null };
     case "unavailable": {
       // Not the run's fault.
-      if (end.code === "JOURNAL_UNAVAILABLE") return { afterMs: FIRST_PAUSE_MS, tries, held: null };
+      if (end.code === "JOURNAL_UNAVAILABLE")
+        return { afterMs: FIRST_PAUSE_MS, tries, held: null, rest: null };
       const failed = tries + 1;
-      if (failed >= MOST_TRIES) return { afterMs: null, tries: failed, held: `${end.code}: ${end.reason}` };
-      return { afterMs: FIRST_PAUSE_MS * 4 ** (failed - 1), tries: failed, held: null };
+      if (failed >= MOST_TRIES)
+        return { afterMs: null, tries: failed, held: `${end.code}: ${end.reason}`, rest: null };
+      return { afterMs: FIRST_PAUSE_MS * 4 ** (failed - 1), tries: failed, held: null, rest: null };
     }
   }
 }

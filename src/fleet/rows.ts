@@ -12,7 +12,7 @@ export type WantedRuns = {
 };
 
 /** A run that this worker may drive now. */
-export type Taken = { readonly job: Job; readonly tries: number };
+export type Taken = { readonly job: Job; readonly tries: number; readonly group: string };
 
 const MOST_AT_ONCE = 1000;
 
@@ -56,12 +56,12 @@ export async function begin(
     const text = `WITH t AS (
         SELECT r.key, n.attempt FROM ${schema}.run r JOIN unnest($1::text[], $2::int[]) AS n(job, attempt) ON r.job = n.job
         WHERE r.held IS NULL AND r.speaks <= $3 ORDER BY r.key FOR UPDATE OF r)
-      UPDATE ${schema}.run r SET due = NULL, speaks = greatest(r.speaks, $3),
+      UPDATE ${schema}.run r SET due = NULL, rest = NULL, speaks = greatest(r.speaks, $3),
         tries = r.tries + (t.attempt > 0)::int,
         held = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN 'poisoned' END,
         held_because = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN $5 END,
         job = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN NULL ELSE r.job END
-      FROM t WHERE r.key = t.key RETURNING r.job, r.tries`;
+      FROM t WHERE r.key = t.key RETURNING r.job, r.tries, r.grp`;
     const rows = await send({ name: "begin", text }, [
       jobs.map(({ id }) => id),
       jobs.map(({ attempt }) => attempt),
@@ -71,7 +71,7 @@ export async function begin(
     ]);
     const taken = jobs.flatMap((job): readonly Taken[] => {
       const row = rows.find((other) => other.job === job.id);
-      return row === undefined ? [] : [{ job, tries: row.tries as number }];
+      return row === undefined ? [] : [{ job, tries: row.tries as number, group: row.grp as string }];
     });
     const others = jobs.filter((job) => !taken.some((other) => other.job === job));
     if (others.length === 0) return taken;
@@ -88,16 +88,16 @@ export async function settleRun(
   postgres: Postgres,
   dispatch: Dispatch,
   job: Job,
-  { afterMs, tries, held }: NextStretch,
+  { afterMs, tries, held, rest }: NextStretch,
 ): Promise<boolean> {
   const { schema } = postgres;
   return await postgres.together(async (send) => {
     if (!(await dispatch.settle(job, send))) return false;
     // A wake since the beginning of the stretch has left its mark in `due`.
     const text = `UPDATE ${schema}.run SET job = NULL, tries = $2, held = CASE WHEN $3::text IS NULL THEN NULL ELSE 'poisoned' END,
-        held_because = $3, due = CASE WHEN $3::text IS NULL THEN least(due, clock_timestamp() + make_interval(secs => $4::float8 / 1000)) END
+        held_because = $3, rest = $5, due = CASE WHEN $3::text IS NULL THEN least(due, clock_timestamp() + make_interval(secs => $4::float8 / 1000)) END
       WHERE job = $1`;
-    await send({ name: "settle", text }, [job.id, tries, held, afterMs]);
+    await send({ name: "settle", text }, [job.id, tries, held, afterMs, rest]);
     return true;
   });
 }
@@ -109,7 +109,7 @@ export async function progressed(postgres: Postgres, { id }: Job): Promise<void>
 }
 
 /** Runs that are held get another chance. Gives those that were. */
-export async function release(postgres: Postgres, runs: readonly string[]): Promise<readonly string[]> {
+export async function releaseRuns(postgres: Postgres, runs: readonly string[]): Promise<readonly string[]> {
   const text = `UPDATE ${postgres.schema}.run SET held = NULL, held_because = NULL, tries = 0, due = clock_timestamp(), job = NULL
     WHERE id = ANY($1) AND held IS NOT NULL RETURNING id`;
   return (await postgres.send({ name: "unhold", text }, [runs])).map(({ id }) => id as string);

@@ -32,6 +32,7 @@ export type WorkerOptions = {
 /** One stretch of a run in this worker. */
 export type StretchOfJob = {
   readonly job: Job;
+  readonly group: string;
   /** The worker before did not come to an end with it. */
   readonly takeOver: boolean;
   /** Finish what is under way, and give the run back. */
@@ -125,6 +126,7 @@ export async function work(options: WorkerOptions): Promise<void> {
     const limit = setTimeout(() => one.yields.abort(), options.stretchMs);
     const end = await options.drive({
       job,
+      group: taken.group,
       takeOver: job.attempt > 0,
       yieldSignal: one.yields.signal,
       stopSignal: one.stops.signal,

@@ -127,6 +127,8 @@ export type Event =
       readonly sandbox?: Confinement;
       /** It was recorded by a process that does not drive it. */
       readonly queued?: true;
+      /** How people take part, where that was said when it was queued. */
+      readonly people?: { readonly onPermission?: "deny" | "halt" | "allow"; readonly expireMs?: number };
     }
   | {
       readonly type: "run.resumed";

@@ -132,6 +132,16 @@ export const WORKTREE = group("A git worktree for the run.", {
   ),
 });
 
+export const PLACE = group("How the files of the run come to another machine, if a fleet drives it.", {
+  carry: list(
+    "Ignored files and folders that belong to the run, relative to the repository root.",
+    text("A path in the repository.", { pattern: PATH_WITHIN }),
+  ),
+  prepare: text("A command that is run whenever its files were put in place, such as npm ci.", {
+    filled: true,
+  }),
+});
+
 export const FINALIZE = group("What happens to the branch of a successful run.", {
   autoMerge: flag("Merge it.", { default: true }),
   push: flag("Push the result.", { default: false }),
@@ -170,6 +180,8 @@ export type Settings = {
   readonly actions: Actions;
   readonly worktree: Later<RecordedShape<Reads<typeof WORKTREE>>, "copy">;
   readonly finalize: Finalize;
+  /** Absent: the file says nothing about it. */
+  readonly place?: RecordedShape<Reads<typeof PLACE>>;
   readonly logging: Later<RecordedShape<Reads<typeof LOGGING>>, "level"> & {
     /** Whether log files are written without being asked for. */
     readonly enabled: boolean;

@@ -43,6 +43,7 @@ const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["AGENT_MAX_ITERATIONS", EXIT.limit],
   ["AGENT_TURN_LIMIT", EXIT.limit],
   ["BUDGET_EXHAUSTED", EXIT.limit],
+  ["FLEET_BUDGET", EXIT.limit],
   ["LIMIT_UNMETERED", EXIT.unavailable],
   ["AGENT_VALIDATION_ABORT", EXIT.unchecked],
   ["AGENT_RATE_LIMIT", EXIT.unavailable],

@@ -3,6 +3,7 @@ import type { Journal } from "../engine/ports.ts";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { RunnerError } from "../run/errors.ts";
+import type { Shown } from "../run/records/runs.ts";
 import type { Project } from "../run/world/project.ts";
 import type { AgentFiles } from "../studio/agent-files.ts";
 import type { Driver } from "../studio/drive.ts";
@@ -21,6 +22,8 @@ export type McpGround = {
   readonly driver: Driver;
   /** Commands in our own words as the user types them. */
   readonly typed: (text: string) => string;
+  /** The lines that a person types next after such a run. */
+  readonly next: (shown: Shown) => readonly string[];
   /** Takes secrets out of what is sent. */
   readonly redact: <T>(value: T) => T;
   /** Aborted when the server closes. */

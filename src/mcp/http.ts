@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { isObject, parseJson, type Json } from "../flow/json.ts";
+import { isObject, type Json } from "../flow/json.ts";
 import { errorText, jsonLine } from "../flow/text/harmless.ts";
 import { MOST_BODY, refused, type RefusedHead } from "../studio/guard.ts";
 import { judgeMcpRequest, type McpRules } from "./guard.ts";
@@ -142,10 +142,18 @@ async function readBody(request: IncomingMessage): Promise<{ readonly value: Jso
       return refused(413, "BODY_TOO_LARGE", "The body of a request may have 1 MB at most.");
     parts.push(part);
   }
-  const value = parseJson(Buffer.concat(parts).toString("utf8"));
+  const value = parsed(Buffer.concat(parts));
   return isObject(value) || Array.isArray(value)
     ? { value: value as Json }
     : refused(400, "BAD_BODY", "The body of the request is not a message in JSON.");
+}
+
+function parsed(bytes: Buffer): Json {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as Json;
+  } catch {
+    return null;
+  }
 }
 
 async function send(response: ServerResponse, answered: Response): Promise<void> {

@@ -19,7 +19,7 @@ import { watchTools } from "./watch.ts";
 
 export type { McpSettings } from "./ground.ts";
 
-export type McpOptions = Pick<McpGround, "cwd" | "env" | "settings" | "draw" | "typed"> & {
+export type McpOptions = Pick<McpGround, "cwd" | "env" | "settings" | "draw" | "typed" | "next"> & {
   readonly stateDir?: string | undefined;
   readonly version: string;
   readonly knowledge: CommandKnowledge;
@@ -37,7 +37,7 @@ type Opened = {
 
 /** MCP_UNAVAILABLE where the SDK is not installed. */
 async function open(options: McpOptions): Promise<Opened> {
-  const { cwd, stateDir, version, knowledge, settings, draw, typed } = options;
+  const { cwd, stateDir, version, knowledge, settings, draw, typed, next } = options;
   const { [TOKEN_VARIABLE]: token, ...env } = options.env;
   const sdk = await loadSdk(env);
   const project = findProject(cwd, stateDir, env);
@@ -59,6 +59,7 @@ async function open(options: McpOptions): Promise<Opened> {
     draw,
     driver: createDriver({ program, cwd, stateFlag: stateDir, env }),
     typed,
+    next,
     redact,
     signal: closing.signal,
   };

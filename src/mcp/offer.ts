@@ -22,29 +22,54 @@ const FIXED: ReadonlySet<string> = new Set([
 ]);
 
 export async function offeredTools(ground: McpGround, canAsk: boolean): Promise<readonly McpTool[]> {
-  const { agents, parametersOf, settings } = ground;
   const offered: McpTool[] = [];
   const held: string[] = [];
-  for (const [name, agent] of agentToolNames(agents.names(), FIXED)) {
-    const { flow, problems } = await agents.load(agent);
-    // An agent with errors cannot run: `findings` says why.
-    if (flow === null || hasErrors(problems)) continue;
-    if ((await untrusted(flow, ground)) !== null) {
-      held.push(agent);
-      continue;
-    }
-    const startable = { flow, parameters: parametersOf(flow) };
-    offered.push({
-      name,
-      title: plainText(shownInLine(flow.title, 80)),
-      description: descriptionOf(flow),
-      inputSchema: inputSchemaOf(startable, settings.waitSeconds),
-      isLook: false,
-      call: async (call) => await callAgent(agent, call, ground),
-    });
+  for (const [name, agent] of agentToolNames(ground.agents.names(), FIXED)) {
+    const tool = await agentTool(ground, name, agent);
+    if (tool === "untrusted") held.push(agent);
+    else if (tool !== null) offered.push(tool);
   }
   const trust = held.length === 0 ? [] : [trustTool(held)];
-  return [...offered, ...trust, ...runTools(ground, canAsk), ...LOOK_TOOLS];
+  return [...offered, ...trust, ...fixedTools(ground, canAsk)];
+}
+
+/** One of them, without looking at the others; undefined: it is not offered. */
+export async function toolNamed(
+  ground: McpGround,
+  canAsk: boolean,
+  name: string,
+): Promise<McpTool | undefined> {
+  const agent = agentToolNames(ground.agents.names(), FIXED).get(name);
+  if (agent !== undefined) {
+    const tool = await agentTool(ground, name, agent);
+    return tool === "untrusted" || tool === null ? undefined : tool;
+  }
+  const tools = name === TRUST_TOOL ? await offeredTools(ground, canAsk) : fixedTools(ground, canAsk);
+  return tools.find((tool) => tool.name === name);
+}
+
+function fixedTools(ground: McpGround, canAsk: boolean): readonly McpTool[] {
+  return [...runTools(ground, canAsk), ...LOOK_TOOLS];
+}
+
+/** null: the agent has errors and cannot run; `findings` says why. */
+async function agentTool(
+  ground: McpGround,
+  name: string,
+  agent: string,
+): Promise<McpTool | "untrusted" | null> {
+  const { agents, parametersOf, settings } = ground;
+  const { flow, problems } = await agents.load(agent);
+  if (flow === null || hasErrors(problems)) return null;
+  if ((await untrusted(flow, ground)) !== null) return "untrusted";
+  return {
+    name,
+    title: plainText(shownInLine(flow.title, 80)),
+    description: descriptionOf(flow),
+    inputSchema: inputSchemaOf({ flow, parameters: parametersOf(flow) }, settings.waitSeconds),
+    isLook: false,
+    call: async (call) => await callAgent(agent, call, ground),
+  };
 }
 
 /** It only says what has to be done: trust is given by the user, in a terminal. */

@@ -1,5 +1,6 @@
 /** A run as a tool answers with it: how it stands, what it made, and what to do next. Pure. */
 import type { Json, JsonObject } from "../flow/json.ts";
+import { EXIT } from "../flow/verdict.ts";
 import type { Shown } from "../run/records/runs.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
 import type { McpAnswer } from "./ground.ts";
@@ -10,7 +11,12 @@ export function isForModel({ about }: Pick<OpenQuestion, "about">): boolean {
 }
 
 /** `typed`: commands as the user types them. `hasAnswerTool`: the client cannot ask its person itself. */
-export type RunWords = { readonly typed: (text: string) => string; readonly hasAnswerTool: boolean };
+export type RunWords = {
+  readonly typed: (text: string) => string;
+  /** What a person types next, as the report of a run says it. */
+  readonly next: (shown: Shown) => readonly string[];
+  readonly hasAnswerTool: boolean;
+};
 
 /** Not an error: it completed, goes on, or waits for somebody. */
 const FINE: ReadonlySet<Shown["outcome"]> = new Set(["completed", "running", "waiting"]);
@@ -67,10 +73,9 @@ export function questionDocument(open: OpenQuestion): { readonly [name: string]:
 }
 
 /** What to do next, exactly; null: nothing. */
-function hintFor(
-  { run, outcome, code, resumable, questions }: Shown,
-  { typed, hasAnswerTool }: RunWords,
-): string | null {
+function hintFor(shown: Shown, words: RunWords): string | null {
+  const { run, outcome, code, exitCode, resumable } = shown;
+  const { typed, next } = words;
   switch (outcome) {
     case "completed":
       return null;
@@ -79,8 +84,10 @@ function hintFor(
     case "waiting":
       if (code === "PAUSED")
         return `The run is paused. It goes on with: ${typed(`lockstep continue ${run}`)}`;
-      return waitingHint(run!, questions, { typed, hasAnswerTool });
+      return waitingHint(run!, shown.questions, words);
     default:
+      if (exitCode === EXIT.limit)
+        return `Only the user can raise the limit. In a terminal: ${next(shown).map(typed).join(" or ")}`;
       return resumable
         ? `It can go on from where it stopped: run_resume {"run":"${run}"}, or ${typed(`lockstep resume ${run}`)}`
         : `The tool why {"run":"${run}"} shows what led to this.`;

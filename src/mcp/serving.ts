@@ -6,7 +6,7 @@ import { RunnerError } from "../run/errors.ts";
 import { StudioRefusal } from "../studio/route.ts";
 import { cutText, fitted, MOST_CHARACTERS, plainDocument, plainText } from "./fit.ts";
 import type { AskedOf, McpGround, SaidToQuestion, McpTool, McpAnswer, McpCall } from "./ground.ts";
-import { offeredTools } from "./offer.ts";
+import { offeredTools, toolNamed } from "./offer.ts";
 import { listedResources, readResource, resourceTemplates } from "./resources.ts";
 import { RUN_SCHEMA } from "./run-document.ts";
 import {
@@ -52,14 +52,13 @@ export function createSdkServer(serving: Serving, isCutCancel: boolean): SdkServ
     },
   );
   const invalid = (why: string) => new sdk.ProtocolError(INVALID_PARAMS, why);
-  const toolsFor = async (context: SdkContext) => await offeredTools(ground, canElicit(server, context));
-
   server.setRequestHandler("tools/list", async (_request, context) => ({
-    tools: (await toolsFor(context)).map(listed),
+    tools: (await offeredTools(ground, canElicit(server, context))).map(listed),
   }));
   server.setRequestHandler("tools/call", async ({ params = {} }, context) => {
-    const tool = (await toolsFor(context)).find(({ name }) => name === params.name);
-    if (tool === undefined) throw invalid(`There is no tool "${quoted(params.name)}".`);
+    const name = typeof params.name === "string" ? params.name : "";
+    const tool = await toolNamed(ground, canElicit(server, context), name);
+    if (tool === undefined) throw invalid(`There is no tool "${quoted(name)}".`);
     const answer = await answered(tool, callOf(serving, server, context, params, isCutCancel), ground);
     return answer.kind === "ask" ? await askResult(serving, answer) : resultOf(answer, ground);
   });
@@ -78,8 +77,8 @@ export function createSdkServer(serving: Serving, isCutCancel: boolean): SdkServ
   return server;
 }
 
-function quoted(name: Json | undefined): string {
-  return typeof name === "string" ? plainText(shownInLine(name, 200)) : "";
+function quoted(name: string): string {
+  return plainText(shownInLine(name, 200));
 }
 
 /** The code of JSON-RPC. */

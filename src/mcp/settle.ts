@@ -37,7 +37,7 @@ export async function awaitRun(
   const isDeclined = call.said !== null && call.said.answer === null && question?.id === call.said.question;
   if (question !== undefined && question.id !== "-" && call.canAsk && !isDeclined && round <= MOST_ROUNDS)
     return { kind: "ask", asked: { run, question: question.id, round }, ...formOf(shown.agent, question) };
-  return runAnswer(shown, { typed: ground.typed, hasAnswerTool: !call.canAsk });
+  return runAnswer(shown, { ...ground, hasAnswerTool: !call.canAsk });
 }
 
 async function follow(

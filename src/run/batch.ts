@@ -327,7 +327,8 @@ function costOf(asked: readonly Result[]): Pick<Batch, "costUsd" | "knownCostUsd
   return known === 0 ? { costUsd: null } : { costUsd: null, knownCostUsd: known };
 }
 
-function exitOf(results: readonly (Result | null)[]): number {
+/** Of several runs together: one code where they agree. */
+export function exitOf(results: readonly ({ readonly exitCode: number | null } | null)[]): number {
   const codes = new Set(results.map((result) => result?.exitCode ?? EXIT.interrupted));
   if (codes.has(EXIT.interrupted)) return EXIT.interrupted;
   codes.delete(EXIT.completed);

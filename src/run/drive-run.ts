@@ -74,6 +74,10 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   };
   if (ports.hooks !== undefined) stack.defer(ports.hooks.close);
   if (ports.watch.close !== undefined) stack.defer(ports.watch.close);
+  if (options.onPrepared !== undefined && flow.settings.place?.prepare !== undefined) {
+    await (await import("./world/prepare-place.ts")).preparePlace(flow, ports.shell, signal);
+    options.onPrepared();
+  }
   try {
     const state = await drive({
       flow: began,

@@ -149,7 +149,8 @@ export async function admit(
   const { root, stateDir } = project;
   const config = inThisTurn(["config", env, flow, project], () => readConfig(env));
   const redactor = redactorOf({ ...options, config }, flow);
-  const backend = await chooseBackend(options, flow, { env, config, stateDir, root }, past ?? undefined);
+  const chosen = await chooseBackend(options, flow, { env, config, stateDir, root }, past ?? undefined);
+  const backend = options.meter?.(chosen) ?? chosen;
   const close = once(async () => await backend.close?.());
   stack.defer(close);
   requireToolCalling(flow, backend);

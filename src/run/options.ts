@@ -1,5 +1,5 @@
 /** What a run is started or resumed with. */
-import type { Clock, Journal, Person, Ports } from "../engine/ports.ts";
+import type { Backend, Clock, Journal, Person, Ports } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { Deed } from "../flow/deed.ts";
 import type { Entry } from "../flow/event.ts";
@@ -75,6 +75,8 @@ export type DriveOptions = BackendOptions & {
   readonly expireMs?: number;
   /** Hears at once what a person should know, such as an answer that cannot be used. Must not throw. */
   readonly notify?: (text: string) => void;
+  /** What stands before the model that was chosen, such as limits that many processes share. */
+  readonly meter?: (backend: Backend) => Backend;
   /** Whether `pause` and `stop` from other processes are heeded; they are, unless `journal` is given. */
   readonly steered?: boolean;
   /** When it aborts, what is under way is finished and recorded, and nothing more is begun: any process can go on. */
@@ -93,6 +95,8 @@ export type DriveOptions = BackendOptions & {
   readonly log?: string;
   /** Stores the files of a run that travels, before the entry of what may have changed them. */
   readonly snapshot?: Ports["snapshot"];
+  /** Its files were put in place, so what makes them ready is run first, and then this. */
+  readonly onPrepared?: () => void;
   /** Hears of everything that is recorded, right after it is. */
   readonly observe?: (entry: Entry, state: State, flow: Flow, deeds: readonly Deed[]) => void;
 };

@@ -1,4 +1,5 @@
 /** Going on with a run where its journal ends. */
+import { join } from "node:path";
 import { fold } from "../engine/drive/drive.ts";
 import { restBefore } from "../engine/drive/rest.ts";
 import { openQuestions } from "../engine/decide/people.ts";
@@ -7,6 +8,7 @@ import type { State } from "../engine/decide/state.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
+import { defined } from "../flow/json.ts";
 import type { Mail } from "../flow/mail.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { flowsOf, openRun, releaseOn, withStack, type Known, type Opening } from "./open.ts";
@@ -23,7 +25,7 @@ import { requireFolder } from "./world/folder-gone.ts";
 import type { RunAt } from "./world/process-starter.ts";
 import { findProject, recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
-import type { StretchPlace } from "./stretch.ts";
+import type { OpenPlace, StretchPlace } from "./stretch.ts";
 import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
@@ -59,7 +61,7 @@ export type ToResume = {
   readonly project: Project;
   readonly row: RunRow;
   /** Where its files are on this machine, as the record has them; null: where the record says, and they are made there. */
-  readonly place?: StretchPlace | null;
+  readonly place?: StretchPlace | OpenPlace | null;
 };
 
 /** Claims the run, and opens it where anything is left of it to do. */
@@ -91,8 +93,13 @@ export async function resumeFrom(
   // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
   const isHeld = isAsked(recorded) && openQuestions(standing()).some(({ question }) => question.held);
   const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
-  const resuming = { project, row, place, recorded, handle, mail, strays, accepted, standing };
-  return await openRun(await recordedRun(resuming, asking, known), asking, stack);
+  const here = typeof place === "function" ? await place(recorded) : place;
+  const found =
+    here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
+  const { snapshot, onPrepared } = here ?? {};
+  const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
+  const resuming = { project: found, row, place: here, recorded, handle, mail, strays, accepted, standing };
+  return await openRun(await recordedRun(resuming, driving, known), driving, stack);
 }
 
 /** A recorded run that was claimed. */

@@ -21,10 +21,12 @@ import type { Event, Remote, Source, Tree, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
+import type { RecordedRun } from "./records/runs.ts";
 import { ANY_REPOSITORY, mayFetch, readRepositoryAddress } from "./source-address.ts";
 import {
   asUnavailable,
   sharedCommit,
+  newestTree,
   createTree,
   restoreTree,
   type TreeOptions,
@@ -45,8 +47,6 @@ export type PlaceOptions = {
   readonly repositories?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
-  /** Hears that the files were made anew, before the run goes on. */
-  readonly onRestored?: (place: Pick<TravelPlace, "root" | "cwd" | "stateDir">) => Promise<void>;
 };
 
 export type TravelPlace = {
@@ -54,11 +54,30 @@ export type TravelPlace = {
   readonly root: string;
   readonly cwd: string;
   readonly stateDir: string;
+  /** The files were made anew: what makes them ready has to be run, and then this. Absent: they are ready. */
+  readonly onPrepared?: () => void;
   readonly worktree?: Worktree;
   readonly snapshot: NonNullable<Ports["snapshot"]>;
   /** Nothing of the run is needed on this machine any more. */
   readonly remove: () => void;
 };
+
+/** Puts the files of a claimed run where this worker has them. */
+export function travelling(
+  about: Pick<PlaceOptions, "work" | "blobs" | "repositories" | "env" | "signal"> & {
+    /** Hears of the place, to remove it when nothing of the run is needed here any more. */
+    readonly onPlace?: (place: TravelPlace) => void;
+  },
+): (recorded: RecordedRun) => Promise<TravelPlace> {
+  return async ({ entries, current }) => {
+    const started = entries[0]?.event;
+    if (started?.type !== "run.started")
+      throw new RunnerError("JOURNAL_UNAVAILABLE", "The run has no first entry: its journal is damaged.");
+    const place = await openTravelPlace({ ...about, started, newest: newestTree(entries), flow: current });
+    about.onPlace?.(place);
+    return place;
+  };
+}
 
 /** WORKTREE_UNAVAILABLE where its files cannot be had here, REPOSITORY_FORBIDDEN where they must not be fetched. */
 export async function openTravelPlace(options: PlaceOptions): Promise<TravelPlace> {
@@ -116,7 +135,7 @@ const REMOTE = /^\w[\w.-]{0,99}$/;
 const BRANCH = /^(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\p{Cc}./-][^\s~^:?*[\\\p{Cc}]*$/u;
 
 async function make(options: PlaceOptions, asked: Asked, folder: string): Promise<TravelPlace> {
-  const { started, newest, flow, blobs, env, signal, onRestored } = options;
+  const { started, newest, flow, blobs, env, signal } = options;
   const { source, within, remote, run } = asked;
   const [home, stateDir] = [join(folder, "home"), join(folder, "state")];
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
@@ -142,22 +161,30 @@ async function make(options: PlaceOptions, asked: Asked, folder: string): Promis
       ? restoreWorktree(git, worktree, about, false)
       : makeAgain(git, worktree, about));
   }
-  const place: TreePlace = { top, index: join(folder, "tree.index"), carry: carriedBy(flow), folder };
+  const place: TreePlace = {
+    top,
+    index: join(folder, "tree.index"),
+    carry: flow.settings.place?.carry ?? [],
+    folder,
+  };
   const tree: TreeOptions = { git, run, place, blobs, base: sharedCommit(source), newest };
   // The worker that drove the run last still has its files.
+  const unready = join(folder, "unready");
   if (isNew || !(await isRight(tree, source))) {
+    // Until it was made ready, whatever is killed meanwhile.
+    writeFileSync(unready, "");
     await restore(tree, source, branch);
-    isNew = true;
   }
   // What was done is recorded also while the run is being stopped.
   const steady = inFolder(new AbortController().signal);
   const held = await heldIn(steady, place);
   mkdirSync(join(top, within), { recursive: true });
   const root = rootIn(home, within);
-  const found = { root, cwd: join(top, within), stateDir };
-  if (isNew) await onRestored?.(found);
   return {
-    ...found,
+    root,
+    cwd: join(top, within),
+    stateDir,
+    ...(existsSync(unready) && { onPrepared: () => rmSync(unready, { force: true }) }),
     ...(worktree !== undefined && { worktree }),
     snapshot: createTree({ ...tree, git: steady }, held).snapshot,
     remove: () => rmSync(folder, { recursive: true, force: true }),
@@ -282,11 +309,6 @@ async function restore(options: TreeOptions, source: Source, branch: string): Pr
   await resetTo(git, place, source.commit, branch);
   if (source.kind === "bundle" && source.files !== undefined)
     await restoreHeld(git, place, source.files, branch);
-}
-
-/** Ignored files that travel. */
-function carriedBy(_flow: Flow): readonly string[] {
-  return [];
 }
 
 /** The nearest folder with agents, within the files of the run. */

@@ -7,8 +7,9 @@ import { EXIT } from "../flow/verdict.ts";
 import type { Result } from "../tell/result.ts";
 import { withStack } from "./open.ts";
 import type { DriveOptions, ResumeOptions } from "./options.ts";
-import { findRun } from "./records/runs.ts";
+import { findRun, type RecordedRun } from "./records/runs.ts";
 import { resumeFrom } from "./resume.ts";
+import type { SubmittedTrust } from "./trust/trust.ts";
 import { findProject } from "./world/project.ts";
 
 export type StretchOptions = Omit<
@@ -18,8 +19,13 @@ export type StretchOptions = Omit<
   readonly journal: Journal;
   /** The whole id. */
   readonly run: string;
-  /** Where the files of the run are on this machine; null: where the run says. */
-  readonly place: StretchPlace | null;
+  /**
+   * Where the files of the run are on this machine, or what puts them there once the run is claimed; null: where the run
+   * says.
+   */
+  readonly place: StretchPlace | OpenPlace | null;
+  /** Whose trust counts for a run that was submitted; that of the submitter unless said. */
+  readonly accepts?: SubmittedTrust["accepts"];
   /** Where logs, letters and processes of runs are kept on this machine. */
   readonly stateDir: string;
   /** Also if another process owns it: that one can record nothing more from then on. */
@@ -37,7 +43,10 @@ export type StretchPlace = {
   readonly root: string;
   readonly cwd: string;
   readonly worktree?: Worktree;
-};
+} & Pick<DriveOptions, "snapshot" | "onPrepared">;
+
+/** Called when nobody else can write to the run any more: what its record says about its files is the newest. */
+export type OpenPlace = (recorded: RecordedRun) => Promise<StretchPlace>;
 
 export type StretchEnd =
   /** Its end is recorded. */
@@ -57,7 +66,16 @@ export type StretchEnd =
 
 /** Does not reject for what the flow, the model or the environment does. */
 export async function driveStretch(options: StretchOptions): Promise<StretchEnd> {
-  const { journal, place, stateDir, takeOver, yieldSignal, stopSignal, ...how } = options;
+  const {
+    journal,
+    place,
+    stateDir,
+    takeOver,
+    yieldSignal,
+    stopSignal,
+    accepts = "submitted",
+    ...how
+  } = options;
   let last: { readonly event: Event; readonly state: State } | null = null;
   const driving: ResumeOptions & { readonly journal: Journal } = {
     ...how,
@@ -76,11 +94,15 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
     known.run = row.id;
     const [first] = await journal.read(row.id, 0, 1);
     const started = first?.event.type === "run.started" ? first.event : null;
-    const root = place?.root ?? findProject(started?.cwd ?? "").root;
+    // Of a place that is opened later the root is known then.
+    const root =
+      place === null ? findProject(started?.cwd ?? "").root : "root" in place ? place.root : stateDir;
     const project = { root, agentsDir: join(root, ".agent"), stateDir };
     const isTravelling = place !== null && driving.trust === undefined;
-    const trusting = isTravelling ? { ...driving, trust: { submitted: started?.trusted ?? "" } } : driving;
-    return await resumeFrom({ journal, project, row, place }, trusting, stack, known);
+    const submitted = { digest: started?.trusted ?? null, accepts };
+    const trust = isTravelling && { trust: { submitted } };
+    const asked = { ...started?.people, ...driving, ...trust };
+    return await resumeFrom({ journal, project, row, place }, asked, stack, known);
   });
   return endOf(result, last);
 }

@@ -3,6 +3,7 @@ import { RunnerError, type NewRun } from "../engine/ports.ts";
 import { prepare } from "../engine/schema/prepared.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
+import { defined } from "../flow/json.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import { flowDigest, load, type Loaded } from "./load.ts";
@@ -77,10 +78,16 @@ export async function prepareLoaded(loaded: Loaded, options: PrepareOptions): Pr
       ...(trusted !== null && { trusted }),
       ...(options.dryRun === true && { dryRun: true }),
       queued: true,
+      ...peopleIn(options),
     },
   };
   const warnings = problems.filter(({ severity }) => severity === "warning").map(({ message }) => message);
   return { run: { id: run, agent, at, digest, flow }, entries: [begin], warnings };
+}
+
+function peopleIn({ onPermission, expireMs }: PrepareOptions) {
+  const people = defined({ onPermission, expireMs });
+  return Object.keys(people).length > 0 && { people };
 }
 
 /** A folder of this machine and a worktree that is made when the run begins; or the same within files that travel. */

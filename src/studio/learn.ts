@@ -8,6 +8,7 @@ import { compareRuns } from "../run/records/reports.ts";
 import { findRun, flowOf } from "../run/records/runs.ts";
 import { whatIf } from "../run/records/whatif.ts";
 import { flowChanges } from "../story/changes.ts";
+import { waysIn } from "../tell/frames.ts";
 import { outlineOf, type Outline } from "../tell/outline.ts";
 import { hitsTogether, flowIn } from "./agents.ts";
 import {
@@ -18,7 +19,7 @@ import {
   type StudioRequest,
   type Studio,
 } from "./route.ts";
-import type { CompareDocument, FiguresDocument, VisitSeen, WhatIfDocument } from "./wire.ts";
+import type { CompareDocument, FiguresDocument, TakenTimes, VisitSeen, WhatIfDocument } from "./wire.ts";
 
 export async function lookAtComparison({ params }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { a = "", b = "" } = params;
@@ -29,20 +30,30 @@ export async function lookAtComparison({ params }: StudioRequest, studio: Studio
     ...compared,
     outlines: [one.outline, other.outline],
     ways: [one.way, other.way],
+    taken: [one.taken, other.taken],
   } satisfies CompareDocument);
 }
 
-/** The decisions of a run in order, and its flow as it held in the end. */
-async function wayOf(
-  journal: Journal,
-  ref: string,
-): Promise<{ readonly outline: Outline; readonly way: readonly VisitSeen[] }> {
+type WayOfRun = {
+  readonly outline: Outline;
+  readonly way: readonly VisitSeen[];
+  readonly taken: readonly TakenTimes[];
+};
+
+/** The decisions of a run in order, the edges that it took, and its flow as it held in the end. */
+async function wayOf(journal: Journal, ref: string): Promise<WayOfRun> {
   const way: VisitSeen[] = [];
-  const { flow } = await foldRun(journal, await findRun(journal, ref), ({ entry }) => {
+  const taken = new Map<string, TakenTimes>();
+  const { flow } = await foldRun(journal, await findRun(journal, ref), (moment) => {
+    const { entry } = moment;
     const led = decisionIn(entry);
     if (led !== undefined) way.push({ step: led.step, visit: led.visit, seq: entry.seq });
+    for (const one of waysIn(moment)) {
+      const key = JSON.stringify(one);
+      taken.set(key, [one, (taken.get(key)?.[1] ?? 0) + 1]);
+    }
   });
-  return { outline: outlineOf(flow), way };
+  return { outline: outlineOf(flow), way, taken: [...taken.values()] };
 }
 
 export async function lookAtWhatIf({ params, signal }: StudioRequest, studio: Studio): Promise<StudioAnswer> {

@@ -20,7 +20,7 @@ import type { AnswerBudget } from "../tell/budget.ts";
 import type { Comparison } from "../tell/compare.ts";
 import type { AgentExplained } from "../tell/explain.ts";
 import type { StepExplained } from "../tell/explain-step.ts";
-import type { Frame } from "../tell/frames.ts";
+import type { Frame, TakenWay } from "../tell/frames.ts";
 import type { LogLine } from "../tell/log-line.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
 import type { Edge, Outline } from "../tell/outline.ts";
@@ -326,7 +326,10 @@ export type CompareDocument = Comparison & {
   readonly outlines: readonly [Outline, Outline];
   /** The steps of each, in order. */
   readonly ways: readonly [readonly VisitSeen[], readonly VisitSeen[]];
+  /** The edges that each took, and how often. */
+  readonly taken: readonly [readonly TakenTimes[], readonly TakenTimes[]];
 };
+export type TakenTimes = readonly [way: TakenWay, times: number];
 /** `figures?agent=NAME&since=MS&flow=DIGEST`; `since`: epoch milliseconds. Places such as `in` count from 0 in `ids`. */
 export type FiguresDocument = AddedFigures & {
   readonly v: 1;

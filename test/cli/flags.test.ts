@@ -22,14 +22,26 @@ const root = join(import.meta.dirname, "../..");
 const cli = join(root, "src/cli");
 
 /** Parameters of the agents that examples and docs run. */
-const PARAMETERS = ["issue", "topic", "ticket", "tag", "task", "item", "name", "since"];
+const PARAMETERS = [
+  "issue",
+  "topic",
+  "ticket",
+  "tag",
+  "task",
+  "item",
+  "name",
+  "since",
+  "plan",
+  "scope",
+  "subject",
+];
 const declared = PARAMETERS.map((name): Flag => ({ name, takes: "TEXT", help: "" }));
 
 const host = { env: {}, stdin: {}, stdout: {}, stderr: {}, cwd: () => "/" } as unknown as Host;
 
 const grammar = (name: string) => ({
   flags: [...GLOBAL_FLAGS, ...commandNamed(name).flags],
-  ...(name === "run" && { declared }),
+  ...(commandNamed(name).takesParameters && { declared }),
 });
 
 test("every example of the help is a line that its command takes", () => {
@@ -41,7 +53,7 @@ test("every example of the help is a line that its command takes", () => {
       const words = line.match(/(?:[^\s']|'[^']*')+/g)!.map((word) => word.replaceAll("'", ""));
       assert.doesNotThrow(() => parseLine(words, grammar(name)), example);
       const command = commandNamed(name);
-      const read = lineOf(command, words, name === "run" ? declared : []);
+      const read = lineOf(command, words, command.takesParameters ? declared : []);
       assert.doesNotThrow(() => createCall(command, words, host, read, () => {}), example);
     }
   }
@@ -78,7 +90,8 @@ test("every flag that docs, messages and hints name after a command is one of th
       for (const [, flag = ""] of rest.matchAll(/ --(?:no-)?([a-z][a-z-]*)/g)) {
         seen += 1;
         const isParameter =
-          name === "run" && (parameters.has(flag) || PARAMETERS.includes(flag) || flag.startsWith("ls-"));
+          ["run", "fleet submit"].includes(name) &&
+          (parameters.has(flag) || PARAMETERS.includes(flag) || flag.startsWith("ls-"));
         if (!known.has(flag) && !isParameter) strange.push(`${file}: lockstep ${name} … --${flag}`);
       }
     }
@@ -239,7 +252,7 @@ test("a line whose values cannot be read is answered as it asks to be, and a fir
 
 test("every flag with a value says what a shell can offer for it, or is one of those that take anything", () => {
   const free = new Set(
-    "input trust expire max-turns max-tokens max-cost max-time branch base-branch push-remote pr-target issues label limit concurrency text max older-than keep as min since test bail shard jobs covers runs budget task resume for seed port host name check".split(
+    "input trust expire max-turns max-tokens max-cost max-time branch base-branch push-remote pr-target issues label limit concurrency text max older-than keep as min since test bail shard jobs covers runs budget task resume for seed port host name check reply-within queue within group priority not-before key burst".split(
       " ",
     ),
   );

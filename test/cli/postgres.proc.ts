@@ -220,6 +220,47 @@ describe("runs on PostgreSQL", { skip }, () => {
     }
   });
 
+  test("of a fleet are held to limits that the command sets, shows and removes", async () => {
+    using world = createWorld();
+    const around = { ...env, LOCKSTEP_STATE: `${server.url}?schema=limited` };
+    const says = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await world.lockstep(["fleet", "limit", ...args], { env: around });
+      return `${code} ${stdout}${stderr}`;
+    };
+    assert.match(await says(), /^3 .*no tables.*lockstep fleet init/s);
+    assert.equal((await world.lockstep(["fleet", "init"], { env: around })).code, 0);
+    assert.match(await says(), /^0 The fleet has no limits/);
+    assert.match(
+      await says("acme/big.tokens", "600000/min"),
+      /^0 acme\/big\.tokens +600000\/min +100000 left\n$/,
+    );
+    await says("acme/big.tokens", "60000/min");
+    await says("costUsd", "20/day");
+    const shown = await says("costUsd", "5/day", "--group", "nightly", "--json");
+    const { limits } = JSON.parse(shown.slice(2)) as { readonly limits: readonly object[] };
+    const rate = { name: "acme/big.tokens", group: null, amount: 60_000, periodMs: 60_000, burst: 10_000 };
+    const budget = { name: "costUsd", periodMs: 86_400_000, notBefore: null };
+    assert.deepEqual(limits, [
+      { ...rate, left: 10_000, notBefore: null },
+      { ...budget, group: null, amount: 20, burst: 20, left: 20 },
+      { ...budget, group: "nightly", amount: 5, burst: 5, left: 5 },
+    ]);
+    assert.match(await says("costUsd", "none", "--group", "nightly"), /^0 acme[^(]*\n$/s);
+    const wrong: readonly [args: readonly string[], says: RegExp][] = [
+      [["costUsd", "none", "--group", "nightly"], /There is no limit costUsd \(group nightly\)/],
+      [["costUsd"], /needs AMOUNT\/PERIOD/],
+      [["big.tokens", "1/s"], /Use PROVIDER\/MODEL\.requests/],
+      [["costUsd", "much"], /is not a limit/],
+    ];
+    for (const [args, words] of wrong) {
+      const said = await says(...args);
+      assert.ok(said.startsWith("2 "), said);
+      assert.match(said, words);
+    }
+    const folder = await world.lockstep(["fleet", "limit"], { env });
+    assert.match(`${folder.code} ${folder.stderr}`, /^2 .*fleet limit needs the address of a server/s);
+  });
+
   test("what is wrong with the address is a sentence", async () => {
     using world = project();
     const cases: readonly [state: string, args: readonly string[], code: number, says: RegExp][] = [

@@ -50,20 +50,20 @@ test("a process that was stopped stops its runs, and is not calm when it goes on
 });
 
 for (const [end, tries, next] of [
-  [{ kind: "ended" }, 2, { afterMs: null, tries: 0, held: null }],
-  [{ kind: "waiting" }, 1, { afterMs: null, tries: 0, held: null }],
-  [{ kind: "yielded" }, 1, { afterMs: 0, tries: 0, held: null }],
-  [{ kind: "parked", until: 1_005_000 }, 0, { afterMs: 5000, tries: 0, held: null }],
-  [{ kind: "parked", until: 900_000 }, 0, { afterMs: 0, tries: 0, held: null }],
-  [{ kind: "budget" }, 0, { afterMs: 60_000, tries: 0, held: null }],
-  [{ kind: "lost" }, 2, { afterMs: LEASE, tries: 2, held: null }],
-  [{ kind: "unavailable", code: "B", reason: "r" }, 0, { afterMs: 10_000, tries: 1, held: null }],
-  [{ kind: "unavailable", code: "B", reason: "r" }, 1, { afterMs: 40_000, tries: 2, held: null }],
-  [{ kind: "unavailable", code: "B", reason: "r" }, 2, { afterMs: null, tries: 3, held: "B: r" }],
+  [{ kind: "ended" }, 2, { afterMs: null, tries: 0, held: null, rest: "ended" }],
+  [{ kind: "waiting" }, 1, { afterMs: null, tries: 0, held: null, rest: "waiting" }],
+  [{ kind: "yielded" }, 1, { afterMs: 0, tries: 0, held: null, rest: null }],
+  [{ kind: "parked", until: 1_005_000 }, 0, { afterMs: 5000, tries: 0, held: null, rest: null }],
+  [{ kind: "parked", until: 900_000 }, 0, { afterMs: 0, tries: 0, held: null, rest: null }],
+  [{ kind: "budget" }, 0, { afterMs: 60_000, tries: 0, held: null, rest: null }],
+  [{ kind: "lost" }, 2, { afterMs: LEASE, tries: 2, held: null, rest: null }],
+  [{ kind: "unavailable", code: "B", reason: "r" }, 0, { afterMs: 10_000, tries: 1, held: null, rest: null }],
+  [{ kind: "unavailable", code: "B", reason: "r" }, 1, { afterMs: 40_000, tries: 2, held: null, rest: null }],
+  [{ kind: "unavailable", code: "B", reason: "r" }, 2, { afterMs: null, tries: 3, held: "B: r", rest: null }],
   [
     { kind: "unavailable", code: "JOURNAL_UNAVAILABLE", reason: "r" },
     2,
-    { afterMs: 10_000, tries: 2, held: null },
+    { afterMs: 10_000, tries: 2, held: null, rest: null },
   ],
 ] as const satisfies readonly (readonly [Ended, number, NextStretch])[])
   test(`after ${JSON.stringify(end)} at ${tries} tries`, () => {

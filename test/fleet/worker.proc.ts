@@ -8,7 +8,7 @@ import type { Dispatch, GroupShares } from "../../src/fleet/dispatch.ts";
 import type { Ended } from "../../src/fleet/life.ts";
 import { offerRuns, type RunOffer } from "../../src/fleet/offer.ts";
 import { createPresence } from "../../src/fleet/presence.ts";
-import { release } from "../../src/fleet/rows.ts";
+import { releaseRuns } from "../../src/fleet/rows.ts";
 import { work, type StretchOfJob, type WorkerEvent } from "../../src/fleet/worker.ts";
 import type { Postgres, Rows } from "../../src/journal/postgres/connection.ts";
 import { wakeWithin } from "../../src/journal/postgres/wake.ts";
@@ -212,7 +212,7 @@ describe("workers", { skip }, () => {
     assert.match(String(row?.held_because), /3 workers/);
     assert.deepEqual(driven.toSorted(), [...others].toSorted());
     isHealed = true;
-    assert.deepEqual(await release(postgres, [poison, others[0]!]), [poison]);
+    assert.deepEqual(await releaseRuns(postgres, [poison, others[0]!]), [poison]);
     await until(() => driven.includes(poison), "it goes on");
     await worker.drain();
     assert.deepEqual(

@@ -446,6 +446,12 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
       arguments: { topic: "tides" },
     });
     assert.deepEqual([made.outcome, made.exitCode, made.usage.turns], ["failed", 4, 1]);
+    assert.equal(
+      made.hint,
+      `Only the user can raise the limit. In a terminal: lockstep resume ${made.run} --max-turns 3`,
+    );
+    const again = await client.callTool({ name: "run_resume", arguments: { run: made.run } });
+    assert.deepEqual([again.isError, again.structuredContent.usage.turns], [true, 1]);
     assert.ok(!existsSync(join(world.root, "made.txt")));
   });
 

@@ -188,6 +188,16 @@ const BOXES = `(() => {
       if (width > 2 && height > 2 && !isStuck)
         found.push("overlap: " + (a.textContent || a.name).slice(0, 40) + " and " + (b.textContent || b.name).slice(0, 40));
     }
+  const main = document.querySelector("main");
+  const edge = main === null ? innerWidth : main.getBoundingClientRect().right - parseFloat(getComputedStyle(main).paddingRight);
+  const scrolls = (one) => {
+    for (let up = one.parentElement; up && up !== main; up = up.parentElement) if (getComputedStyle(up).overflowX !== "visible") return true;
+    return false;
+  };
+  for (const one of main === null ? [] : main.querySelectorAll(".card, .command, .note, button, h1, h2")) {
+    const { right, width } = one.getBoundingClientRect();
+    if (width > 1 && right > edge + 1 && !scrolls(one) && !isOnTop(one)) found.push("beyond the edge: " + one.textContent.slice(0, 40));
+  }
   for (const one of document.querySelectorAll("button, h1, h2, th")) {
     const style = getComputedStyle(one);
     if (style.overflowX === "hidden" && style.textOverflow !== "ellipsis" && one.clientWidth > 1 && one.scrollWidth > one.clientWidth + 1)

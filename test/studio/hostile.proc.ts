@@ -137,7 +137,7 @@ describe("hostile texts in the page", withBrowser, () => {
 
   test("a call is shown whole to the person who decides on it", async () => {
     await page.goto(`${studio.origin}/inbox`);
-    const command = await page.getByRole("region", { name: "The command", exact: true }).innerText();
+    const command = await page.getByRole("group", { name: "The command", exact: true }).innerText();
     assert.ok(command.includes("touch pwned #"), command);
     assert.ok(command.includes("\\u{202e}"), command);
     await picture(page, "hostile-inbox");

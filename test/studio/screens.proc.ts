@@ -47,7 +47,7 @@ const SCREENS: readonly ScreenCase[] = [
   {
     name: "compare",
     path: "/compare/{fixed}/{forked}",
-    seen: ["First difference.", "ends here", "nothing is left"],
+    seen: ["First difference.", "ends here", "only B", "nothing is left"],
   },
   { name: "whatif", path: "/whatif/fixer", seen: ["All 2 runs would go the same way."] },
   { name: "figures", path: "/figures", seen: ["Failure patterns", "tests-failed", "never failed"] },

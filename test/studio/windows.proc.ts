@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Page, Request } from "playwright-core";
 import { until } from "../until.ts";
-import { watchedPage, withBrowser } from "./browser.ts";
+import { accessFaults, watchedPage, withBrowser } from "./browser.ts";
 import { openStudio } from "./ground.ts";
 import { openedStudio } from "./opened.ts";
 
@@ -75,16 +75,25 @@ describe("windows of the studio", withBrowser, () => {
     await context.close();
   });
 
+  test("two questions about the same edit are told apart by those who cannot see them", async () => {
+    const { page, studio, ground } = opened;
+    ground.lockstep("run", "asker", "--topic", "again", "--script", "edit.yaml", "--on-permission", "halt");
+    await page.goto(`${studio.origin}/inbox`);
+    await page.getByText("3 questions wait for you.").waitFor();
+    await until(async () => (await page.locator("[data-question] .diff").count()) === 2, "both are shown");
+    assert.deepEqual(await accessFaults(page), []);
+  });
+
   test("a list whose journal was removed becomes empty, and the next run appears in it", async () => {
     const { page, studio, ground } = opened;
     await page.goto(`${studio.origin}/runs`);
-    await page.getByText("9 runs recorded.").waitFor();
-    await page.getByLabel("2 questions open").waitFor();
+    await page.getByText("10 runs recorded.").waitFor();
+    await page.getByLabel("3 questions open").waitFor();
     for (const end of ["", "-wal", "-shm"])
       rmSync(join(ground.folder, `.lockstep/runs.db${end}`), { force: true });
     await page.getByText("No runs are recorded yet.").waitFor();
     assert.equal(await page.locator("tbody tr").count(), 0);
-    await page.getByLabel("2 questions open").waitFor({ state: "detached" });
+    await page.getByLabel("3 questions open").waitFor({ state: "detached" });
     rmSync(join(ground.folder, ".lockstep"), { recursive: true, force: true });
     ground.lockstep("run", "asker", "--topic", "anew", "--script", "short.yaml");
     await page.getByText("1 run recorded.").waitFor();

@@ -14,7 +14,7 @@ import type { Labelled } from "../../run/issues.ts";
 import { parametersOf } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CommandCall } from "../call.ts";
-import type { CallOf, DriveFlags } from "../commands.ts";
+import type { CallOf, DriveFlags, StartFlags } from "../commands.ts";
 import { codeOf, driveOptions, resumeCommand, stoppedBy } from "../conduct.ts";
 import { statusLine } from "../text/progress.ts";
 import { nextAction } from "../text/report.ts";
@@ -148,7 +148,7 @@ function outcomeOf({ success, exitCode }: Batch): string {
 }
 
 /** An issue is what each run differs in, so the agent has to take one. */
-function requireIssue(call: CallOf<"run">, flow: Flow): void {
+export function requireIssue(call: CommandCall<StartFlags>, flow: Flow): void {
   const flag = call.flags.issues === undefined ? "label" : "issues";
   const parameter = flow.parameters.find(({ name }) => name === "issue");
   if (parameter === undefined)
@@ -162,7 +162,7 @@ function requireIssue(call: CallOf<"run">, flow: Flow): void {
 }
 
 /** `left`: open issues with the label that this batch leaves out. */
-async function issuesOf(call: CallOf<"run">, signal: AbortSignal): Promise<Labelled> {
+export async function issuesOf(call: CommandCall<StartFlags>, signal: AbortSignal): Promise<Labelled> {
   const list = call.flags.issues;
   if (list !== undefined) return { numbers: parseIssues(list), left: 0 };
   const { labelledIssues } = await import("../../run/issues.ts");

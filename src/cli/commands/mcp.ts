@@ -3,9 +3,11 @@ import { serveOverHttp, serveOverStdio, type McpOptions, type McpSettings } from
 import { loadNamed, parametersOf } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
+import { resumeCommand } from "../conduct.ts";
 import { renderMermaid } from "../graph/graph-mermaid.ts";
 import { isDrawable } from "../graph/graph.ts";
 import { renderText } from "../graph/graph-text.ts";
+import { nextAction } from "../text/report.ts";
 import { createPaint } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
@@ -56,6 +58,7 @@ function optionsOf(call: CallOf<"mcp">): McpOptions {
     version: versionText(false),
     settings: settingsOf(call),
     typed,
+    next: (shown) => nextAction(shown, resumeCommand(call, shown)),
     draw: (outline, format) =>
       format === "text" && isDrawable(outline)
         ? renderText(outline, WIDTH, createPaint(false))

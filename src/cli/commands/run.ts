@@ -11,7 +11,8 @@ import { findProject, listAgents } from "../../run/world/project.ts";
 import { toFailure } from "../../tell/result.ts";
 import { loadNamed, parametersOf, strictly, toFlags } from "../agent.ts";
 import { UsageError } from "../args.ts";
-import type { CallOf } from "../commands.ts";
+import type { CommandCall } from "../call.ts";
+import type { CallOf, StartFlags } from "../commands.ts";
 import { conduct } from "../conduct.ts";
 import { shellWord, shownInLine, wrapped } from "../text/text.ts";
 import { versionText } from "../version.ts";
@@ -94,14 +95,14 @@ export async function boundOf(call: CallOf<"run">, flow: Flow): Promise<string |
 }
 
 /** The word after `run`, unless that is the value of a flag which only the agent knows and its name comes later. */
-function nameOf(call: CallOf<"run">): string | undefined {
+export function nameOf(call: CommandCall): string | undefined {
   const { words } = call;
   if (words.length < 2) return words[0];
   const agents = new Set(existsSync(call.cwd) ? listAgents(findProject(call.cwd)) : []);
   return words.find((word) => agents.has(word)) ?? words[0];
 }
 
-async function withoutAgent(first: CallOf<"run">): Promise<number> {
+export async function withoutAgent(first: CommandCall): Promise<number> {
   const call = first.declare([]);
   const { commandHelp } = await import("../help.ts");
   call.screen.print(commandHelp(call.command, call.screen.out, null, call.host.program));
@@ -109,16 +110,18 @@ async function withoutAgent(first: CallOf<"run">): Promise<number> {
 }
 
 /** The agent, and the line read again with its flags. Where its parameters cannot be known, the line stays as it is. */
-async function loadFor(
-  first: CallOf<"run">,
+export async function loadFor<Flags extends StartFlags>(
+  first: CommandCall<Flags>,
   name: string,
-): Promise<{ readonly call: CallOf<"run">; readonly loaded: Loaded }> {
+): Promise<{ readonly call: CommandCall<Flags>; readonly loaded: Loaded }> {
   const loaded = await loadNamed(name, first.cwd);
   if (loaded.flow === null) return { call: first, loaded };
   const call = first.declare(toFlags(parametersOf(loaded.flow)));
   const [said] = call.words;
   if (said !== name && !call.flags.help) {
-    throw new UsageError(`Is "${name}" the agent, or "${said}"? Put the agent's name right after run.`);
+    throw new UsageError(
+      `Is "${name}" the agent, or "${said}"? Put the agent's name right after ${call.command.name}.`,
+    );
   }
   const project = findProject(call.cwd, call.stateDir);
   return { call, loaded: { ...(call.flags.strict ? strictly(loaded) : loaded), project } };
@@ -126,7 +129,7 @@ async function loadFor(
 
 /** By parameter name, as text: the declared type is looked at where the run starts. */
 export function argsOf(
-  call: CallOf<"run">,
+  call: CommandCall,
   parameters: readonly Parameter[],
 ): { readonly [name: string]: string | readonly string[] } {
   const given = parameters.flatMap(({ name, flag, type }) => {
@@ -138,7 +141,7 @@ export function argsOf(
 }
 
 /** Flags that say something about the worktree make no sense without one. */
-export function worktreeOf({ flags, written }: CallOf<"run">, flow: Flow): WorktreeOptions {
+export function worktreeOf({ flags, written }: CommandCall<StartFlags>, flow: Flow): WorktreeOptions {
   const worktree = flags.worktree ?? flow.settings.worktree.enabled;
   const stray = OF_WORKTREE.find((flag) => written[flag].length > 0);
   if (!worktree && stray !== undefined)
@@ -168,8 +171,8 @@ const OF_WORKTREE = [
 ] as const;
 
 /** What `--input` gives a run of stages. */
-async function fieldsOf(
-  call: CallOf<"run">,
+export async function fieldsOf(
+  call: CommandCall<StartFlags>,
   flow: Flow,
   parameters: readonly Parameter[],
 ): Promise<JsonObject> {
@@ -192,8 +195,8 @@ function hasStages({ steps }: Flow): boolean {
 }
 
 /** stdin is read when it was asked for, or when it is not a terminal and a prompt of the flow wants it. null: stopped. */
-async function readInput(
-  call: CallOf<"run">,
+export async function readInput(
+  call: CommandCall<StartFlags>,
   flow: Flow,
   signal: AbortSignal | undefined,
 ): Promise<string | null> {
@@ -205,7 +208,10 @@ async function readInput(
   return isWanted ? await call.host.interruptible(async () => await readStdin(call, signal)) : "";
 }
 
-async function readStdin(call: CallOf<"run">, signal: AbortSignal | undefined): Promise<string | null> {
+async function readStdin(
+  call: CommandCall<StartFlags>,
+  signal: AbortSignal | undefined,
+): Promise<string | null> {
   const { stdin } = call.host;
   if (stdin.isTTY) call.screen.tell("Reading the input; end it with Ctrl-D.");
   else if (call.flags.verbose) call.screen.tell("Reading the input from stdin.");

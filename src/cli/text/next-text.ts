@@ -19,6 +19,7 @@ const AFTER: { readonly [state in RunSummary["state"]]: ((run: string) => Sugges
   paused: (run) => ({ command: `lockstep continue ${run}`, why: "is paused" }),
   interrupted: (run) => ({ command: `lockstep resume ${run}`, why: "was interrupted" }),
   queued: (run) => ({ command: `lockstep show ${run}`, why: "waits for a worker of the fleet" }),
+  poisoned: (run) => ({ command: `lockstep show ${run}`, why: "is left alone by the workers of the fleet" }),
   running: (run) => ({ command: `lockstep show ${run} --follow`, why: "is running" }),
   failed: (run) => ({ command: `lockstep why ${run}`, why: "failed" }),
   damaged: () => ({ command: "lockstep doctor", why: "cannot be read" }),

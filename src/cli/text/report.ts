@@ -171,18 +171,23 @@ const MARKS = {
   interrupted: "■",
   running: "▶",
   queued: "●",
+  poisoned: "✗",
   damaged: "✗",
 } as const;
 
 function headline({ outcome, code, agent, run, iterations, durationMs }: Shown, paint: Paint): string {
   const colour =
-    outcome === "completed" ? "green" : ["failed", "damaged"].includes(outcome) ? "red" : "yellow";
+    outcome === "completed"
+      ? "green"
+      : ["failed", "damaged", "poisoned"].includes(outcome)
+        ? "red"
+        : "yellow";
   const facts = [
     shownInLine(agent),
     ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),
   ].filter((fact) => fact !== "");
   const isPaused = code === "PAUSED";
-  const isPlain = isPaused || ["interrupted", "running", "queued"].includes(outcome);
+  const isPlain = isPaused || ["interrupted", "running", "queued", "poisoned"].includes(outcome);
   const why = code === null || isPlain ? "" : ` ${code}`;
   return `${paint(colour, `${MARKS[outcome]} ${isPaused ? "paused" : outcome}${why}`)}  ${facts.join(" · ")}`.trimEnd();
 }

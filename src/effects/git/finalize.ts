@@ -9,6 +9,7 @@ import { findGitPlace } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLockedBy, putIndex } from "./index-lock.ts";
 import { applied, failedEffect, held, type Done, type Ledger } from "../actions/ledger.ts";
 import { mergeBranch } from "./merge.ts";
+import { mergeOnRemote } from "./merge-remote.ts";
 import { closingsIn, proposePull, type Proposing } from "../actions/pull.ts";
 import { removeRefLocks, removeTrackingLock } from "./ref-locks.ts";
 import { troubleWith } from "./remote.ts";
@@ -64,6 +65,11 @@ async function inOrder(it: Finalizing): Promise<boolean> {
     if (!(await pushTo(it, branch))) return false;
     const isHeld = !it.ledger.dryRun && it.ledger.stateOf("push") === "held";
     return await proposePull(it, isHeld ? "no pull request was opened: its branch was not pushed" : null);
+  }
+  if (worktree.onRemote === true && !createPr) {
+    // Its folder goes when the machine that drives it needs it no more.
+    if (autoMerge && push) return await mergeOnRemote(it);
+    return isEmpty || !push || (await pushTo(it, branch));
   }
   if (!createPr && autoMerge) {
     if (!(await mergeBranch(it))) return false;

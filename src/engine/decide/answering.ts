@@ -272,13 +272,15 @@ function faulted(here: Here, fault: Fault): State {
     );
   }
   const passing = fault.kind === "rate-limit" || fault.kind === "overloaded" || fault.kind === "network";
-  if (!passing || lane.faults >= RETRIES)
+  // The question was not asked: all workers together have asked enough for now.
+  const isHeldBack = fault.kind === "rate-limit" && fault.code === "FLEET_RATE";
+  if (!passing || (lane.faults >= RETRIES && !isHeldBack))
     return halt(here, fault.code ?? FAULT_CODES[fault.kind], fault.message);
   const { retryAfterMs } = fault;
-  if (retryAfterMs !== undefined && retryAfterMs > LONGEST_ASKED_MS)
+  if (retryAfterMs !== undefined && retryAfterMs > LONGEST_ASKED_MS && !isHeldBack)
     return halt(here, FAULT_CODES[fault.kind], messages.tooLong(fault.message, retryAfterMs));
   const ms = retryAfterMs ?? Math.min(5000 * 2 ** lane.faults, LONGEST_WAIT_MS);
-  const waiting: Lane = { ...lane, faults: lane.faults + 1 };
+  const waiting: Lane = isHeldBack ? lane : { ...lane, faults: lane.faults + 1 };
   const retry = { next: waiting.faults + 1, of: RETRIES + 1 };
   here.deeds?.push({ kind: "waits", step: step.id, visit: lane.visit, ms, ...retry });
   return doNext(

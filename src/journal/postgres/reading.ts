@@ -39,6 +39,7 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
       createdAt: row.created_at as number,
       events: (row.seq as number | null) ?? 0,
       owned: row.owned as boolean,
+      ...(typeof row.held_because === "string" && { held: row.held_because }),
     };
     try {
       return { ...about, last: row.body === null ? null : toEntry(id, about.events, row.body as string) };
@@ -143,7 +144,7 @@ function most(limit: number): number | null {
 
 function statementsOf(schema: string) {
   const statement = (name: string, text: string): Statement => ({ name, text });
-  const row = `r.key, r.id, r.agent, r.digest, r.created_at, e.seq, e.body,
+  const row = `r.key, r.id, r.agent, r.digest, r.created_at, r.held_because, e.seq, e.body,
     EXISTS (SELECT 1 FROM ${schema}.owner o WHERE o.id = r.owner AND ${ALIVE}) AS owned`;
   const newest = `LEFT JOIN LATERAL (
     SELECT seq, body FROM ${schema}.event WHERE run = r.key ORDER BY seq DESC LIMIT 1) e ON true`;

@@ -41,10 +41,12 @@ const tables = (schema: string): string => `
     ADD COLUMN IF NOT EXISTS grp text, ADD COLUMN IF NOT EXISTS priority int NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS wakes int NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS tries int NOT NULL DEFAULT 0,
     ADD COLUMN IF NOT EXISTS held text, ADD COLUMN IF NOT EXISTS submit_key text,
-    ADD COLUMN IF NOT EXISTS held_because text, ADD COLUMN IF NOT EXISTS job text, ADD COLUMN IF NOT EXISTS due timestamptz;
+    ADD COLUMN IF NOT EXISTS held_because text, ADD COLUMN IF NOT EXISTS job text, ADD COLUMN IF NOT EXISTS due timestamptz,
+    ADD COLUMN IF NOT EXISTS rest text;
   CREATE INDEX IF NOT EXISTS run_due ON ${schema}.run (priority DESC, due)
     WHERE due IS NOT NULL AND job IS NULL AND held IS NULL;
   CREATE INDEX IF NOT EXISTS run_job ON ${schema}.run (job) WHERE job IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS run_waiting ON ${schema}.run (queue) WHERE rest = 'waiting';
   CREATE INDEX IF NOT EXISTS run_held ON ${schema}.run (held) WHERE held IS NOT NULL;
   CREATE UNIQUE INDEX IF NOT EXISTS run_submit_key ON ${schema}.run (submit_key) WHERE submit_key IS NOT NULL;
   CREATE TABLE IF NOT EXISTS ${schema}.mail (
@@ -65,7 +67,8 @@ const tables = (schema: string): string => `
   );
   CREATE OR REPLACE VIEW ${schema}.backlog AS SELECT
     (SELECT count(*) FROM ${schema}.run WHERE due <= clock_timestamp() AND job IS NULL AND held IS NULL)
-    + (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NULL) AS ready;
+    + (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NULL) AS ready,
+    (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NOT NULL) AS driven;
 `;
 
 /** Makes what is missing; harmless when repeated, also by two at once. */

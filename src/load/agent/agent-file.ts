@@ -3,6 +3,7 @@ import type { Files } from "../../flow/files.ts";
 import { isObject, readPath, type JsonObject, type Path } from "../../flow/json.ts";
 import {
   FINALIZE,
+  PLACE,
   GITHUB,
   LOGGING,
   SANDBOX,
@@ -130,9 +131,15 @@ export function settingsOf(
     logging: { ...recordOf(LOGGING, logging), enabled: isLogged(logging.directory, document) },
     inspectSchemas: flow.schemas.inspection,
     autoResponse: flow.askUserAutoResponse,
+    ...placeSetting(execution.place),
     ...peopleOf(runner),
     ...mcpSetting([serversOf({ runner }, document), ...more]),
   };
+}
+
+function placeSetting(place: AgentSource["runner"]["execution"]["place"]): Pick<Settings, "place"> {
+  const recorded = recordOf(PLACE, place);
+  return Object.keys(recorded).length === 0 ? {} : { place: recorded };
 }
 
 /** If the group is set, log files are written, always below the project. */

@@ -18,6 +18,7 @@ import {
   ACTIONS,
   BOUNDARIES,
   FINALIZE,
+  PLACE,
   GITHUB,
   IF_INTERRUPTED,
   LOGGING,
@@ -139,6 +140,7 @@ export const AGENT = group("An agent and how it runs.", {
       execution: group("Where the run works, and what happens to its result.", {
         worktree: WORKTREE,
         finalize: FINALIZE,
+        place: PLACE,
       }),
       logging: LOGGING,
     },

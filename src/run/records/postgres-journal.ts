@@ -28,26 +28,6 @@ export async function openJournalAt(
   });
 }
 
-/** Makes the tables, or brings them up to date. A person waits: a server that is away is named soon. */
-export async function makeFleetTables(
-  address: string,
-  env: NodeJS.ProcessEnv,
-): Promise<{ readonly name: string }> {
-  const { openPostgres } = await import("../../journal/postgres/connection.ts");
-  const { makeTables } = await import("../../journal/postgres/tables.ts");
-  const postgres = openPostgres({
-    address: readPostgresAddress(address),
-    pg: await loadPg(env),
-    patienceMs: 3000,
-  });
-  try {
-    await makeTables(postgres);
-    return { name: postgres.name };
-  } finally {
-    await postgres.close();
-  }
-}
-
 export async function loadPg(env: NodeJS.ProcessEnv): Promise<PostgresPackage> {
   const peer = { name: "pg", version: "8", whose: "A journal on PostgreSQL" };
   const found = (await loadServerPeer(peer, env)) as { readonly default?: PostgresPackage } & PostgresPackage;

@@ -17,7 +17,7 @@ export type RunSummary = {
   readonly agent: string;
   /**
    * `running` while a living process drives it; `queued` when none does, and nothing was under way; `interrupted` when
-   * none does and it has not ended; `damaged` when its newest entry cannot be read, or Lockstep cannot have written its id.
+   * none does and it has not ended; `poisoned` when workers leave it alone; `damaged` when its newest entry cannot be read, or Lockstep cannot have written its id.
    */
   readonly state:
     | "running"
@@ -27,6 +27,7 @@ export type RunSummary = {
     | "waiting"
     | "paused"
     | "interrupted"
+    | "poisoned"
     | "damaged";
   readonly code: string | null;
   readonly createdAt: string;
@@ -156,7 +157,7 @@ export const DAMAGED = { state: "damaged", code: "JOURNAL_UNAVAILABLE" } as cons
  * `damaged`: how it went is not known, and the rest is what could be read of it.
  */
 export type Shown = Omit<Result, "outcome" | "exitCode"> & {
-  readonly outcome: Result["outcome"] | "running" | "queued" | "damaged";
+  readonly outcome: Result["outcome"] | "running" | "queued" | "poisoned" | "damaged";
   readonly exitCode: number | null;
 };
 
@@ -176,7 +177,7 @@ export async function show(
 }
 
 /** The document of a run that stands so. */
-export function shownOf({ result, damage, isRunning, rests }: Omit<RunStanding, "state">): Shown {
+export function shownOf({ result, damage, isRunning, rests, held }: Omit<RunStanding, "state">): Shown {
   const damaged = {
     outcome: "damaged",
     success: false,
@@ -184,6 +185,11 @@ export function shownOf({ result, damage, isRunning, rests }: Omit<RunStanding, 
     exitCode: EXIT.unavailable,
   } as const;
   const running = { outcome: "running", code: "RUNNING", exitCode: null } as const;
+  if (damage === null && !isRunning && held !== null) {
+    const poisoned = { outcome: "poisoned", code: "POISONED", exitCode: EXIT.unavailable } as const;
+    const reason = `${held} To try again: lockstep fleet retry ${result.run}`;
+    return { ...result, ...poisoned, success: false, reason, completionReason: reason };
+  }
   if (damage === null && rests !== null) {
     const queued = { outcome: "queued", code: "QUEUED", exitCode: null } as const;
     return { ...result, ...queued, reason: rests, completionReason: rests };
@@ -289,10 +295,11 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
 const MOST_NAMED = 8;
 
 function standingOf(
-  { owned, damaged, last }: RunRow,
+  { owned, damaged, last, held }: RunRow,
   ended: Verdict | null,
 ): Pick<RunSummary, "state" | "code"> {
   if (damaged !== undefined) return DAMAGED;
+  if (held !== undefined && !owned) return { state: "poisoned", code: "POISONED" };
   if (ended?.code === "PAUSED") return { state: "paused", code: null };
   const open = owned ? "running" : restOf(last) !== null ? "queued" : "interrupted";
   return { state: ended?.outcome ?? open, code: ended?.code ?? null };

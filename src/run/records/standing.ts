@@ -19,6 +19,8 @@ export type RunStanding = {
   readonly isRunning: boolean;
   /** Why no process drives it, where nothing is under way; null otherwise. */
   readonly rests: string | null;
+  /** Why workers leave it alone; null: they do not. */
+  readonly held: string | null;
 };
 
 /** `now`: what is under way in a running run counts as work up to then. `hear` is called with each entry. */
@@ -64,7 +66,8 @@ export function createStanding(): {
         report: isRunning ? { ...report, drivenMs: report.drivenMs + until - lastAt } : report,
         steps: isRunning ? talliedUntil(tally, until) : tallied(tally),
       };
-      return { result: toResult({ ...told, problems: [], warnings: [] }), state, damage, isRunning, rests };
+      const result = toResult({ ...told, problems: [], warnings: [] });
+      return { result, state, damage, isRunning, rests, held: row.held ?? null };
     },
   };
 }

@@ -75,8 +75,9 @@ function plainLines(flow: Flow, confined: boolean): readonly string[] {
 
 const listed = new WeakMap<Flow, Map<boolean, readonly string[]>>();
 
-function commandsOf({ checks, steps }: Flow): readonly string[] {
+function commandsOf({ checks, steps, settings: { place } }: Flow): readonly string[] {
   return [
+    ...(place?.prepare === undefined ? [] : [place.prepare]),
     ...Object.values(checks).flatMap((check) => (check.kind === "command" ? [withValues(check)] : [])),
     ...Object.values(steps).flatMap(({ by }) =>
       by.kind === "command" ? [asShellLine(by.command, by.args)] : [],

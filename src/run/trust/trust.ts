@@ -18,14 +18,21 @@ export type TrustOptions = {
   readonly confined: boolean;
   /** A digest given on the command line: the whole, or at least its first 32 digits. */
   readonly digest?: string;
-  /** The digest that was trusted where the run was submitted: it counts instead of what is trusted on this machine. */
-  readonly submitted?: string;
   /** Asks the person at the terminal; absent without a terminal. */
   readonly confirm?: (question: TrustQuestion) => Promise<boolean>;
   /** Hears of what was recorded. */
   readonly notify?: (text: string) => void;
+  /** Of a run that somebody else submitted: nobody is asked here. */
+  readonly submitted?: SubmittedTrust;
   /** Where the run is to be recorded, if that needs a yes of its own which was not given yet. */
   readonly stateDir?: string;
+};
+
+export type SubmittedTrust = {
+  /** What the submitter trusted; null: nothing was to be trusted. */
+  readonly digest: string | null;
+  /** What this machine takes over: anything that a submitter trusted, or these digests alone. */
+  readonly accepts: "submitted" | readonly string[];
 };
 
 export type TrustQuestion = {
@@ -53,12 +60,13 @@ export type TrustState = TrustQuestion & {
  * must be the right one, also where it is not needed: the user who wrote it down meant something else.
  */
 export async function requireTrust(flow: Flow, options: TrustOptions): Promise<void> {
-  const { env, digest: given, confirm, notify } = options;
+  const { env, digest: given, confirm, notify, submitted } = options;
   const isFree = env.LOCKSTEP_TRUST === "all";
+  if (submitted !== undefined && (!isFree || submitted.accepts !== "submitted"))
+    return await requireSubmitted(flow, options, submitted);
   if (isFree && given === undefined) return;
   const lines = await linesFor(flow, options);
   if (lines.length === 0) return;
-  if (options.submitted !== undefined) return await requireSubmitted(flow, lines, options, options.submitted);
   const { store, wanted } = await standing(flow, lines, options);
   const held = store?.covering(wanted) ?? null;
   const { root, agent, digest } = wanted;
@@ -84,20 +92,29 @@ export async function requireTrust(flow: Flow, options: TrustOptions): Promise<v
   );
 }
 
-/** A yes to what runs without a sandbox covers the same in one. */
+/**
+ * The files that came with the run ask for exactly what the submitter said yes to. That was asked for as without a sandbox,
+ * because the sandbox of this machine was not known; it covers the same in one.
+ */
 async function requireSubmitted(
   flow: Flow,
-  lines: readonly string[],
   options: TrustOptions,
-  submitted: string,
+  { digest: trusted, accepts }: SubmittedTrust,
 ): Promise<void> {
-  const { trustDigest } = await import("./trust-store.ts");
-  const free = await linesFor(flow, { ...options, confined: false });
-  if ([lines, free].some((some) => trustDigest(flow.agent, some) === submitted)) return;
+  const free = { ...options, confined: false };
+  const lines = await linesFor(flow, free);
+  if (lines.length === 0) return;
+  const { digest } = (await standing(flow, lines, free)).wanted;
+  const isAccepted = accepts === "submitted" ? digest === trusted : accepts.includes(digest);
+  if (isAccepted) return;
+  const why =
+    accepts === "submitted"
+      ? "the files that came with it are not those that its submitter trusted. Submit it again"
+      : `fleet.trust of this machine does not list ${digest}. Add it there after reading the files`;
   throw new RunnerError(
     "NOT_TRUSTED",
-    `Agent "${flow.agent}" would make Lockstep do this here, which is not what was trusted where the run was submitted:\n` +
-      `${commandLines(lines, null).join("\n")}\nSubmit it again from the same files.`,
+    `The run of agent "${flow.agent}" would make Lockstep do this here:\n${commandLines(lines, null).join("\n")}\n` +
+      `It is not driven: ${why}.`,
   );
 }
 

@@ -11,6 +11,7 @@ export function startsProcesses(flow: Flow, granting: boolean): boolean {
   const { checks, steps, settings } = flow;
   const { mcpServers = {} } = settings;
   return (
+    settings.place?.prepare !== undefined ||
     modulesIn(flow).length > 0 ||
     Object.values(steps).some((step) => stepStarts(flow, step, granting)) ||
     Object.values(checks).some(({ kind }) => kind === "command" || kind === "commit-message") ||

@@ -20,8 +20,6 @@ export type Picture = {
   readonly height: number;
   readonly boxes: readonly PictureBox[];
   readonly lines: readonly PictureLine[];
-  /** Too large for a picture: then there is only the table. */
-  readonly isTooLarge: boolean;
 };
 
 export type PictureBox = {
@@ -60,12 +58,33 @@ const START = 22;
 const LOOP = 30;
 /** Room for ` ×999` behind the last word of a label. */
 const COUNT = 34;
-const MOST_STEPS = 250;
+/** Of a larger flow only a part is drawn. */
+export const MOST_DRAWN = 250;
+const MOST_AROUND = 60;
+
+/** The steps that are nearest to one of them, and the edges between those. */
+export function outlineAround(outline: Outline, near: string, most = MOST_AROUND): Outline {
+  const beside = new Map<string, Set<string>>();
+  const join = (a: string, b: string) => beside.set(a, (beside.get(a) ?? new Set()).add(b));
+  for (const { from, to } of outline.edges)
+    for (const step of to.kind === "step" ? [to.step] : to.kind === "any" ? to.among : []) {
+      join(from, step);
+      join(step, from);
+    }
+  const kept = new Set([near]);
+  for (const step of kept) for (const other of beside.get(step) ?? []) if (kept.size < most) kept.add(other);
+  const isKept = ({ to }: Outline["edges"][number]) =>
+    to.kind === "step" ? kept.has(to.step) : to.kind !== "any" || to.among.every((step) => kept.has(step));
+  return {
+    ...outline,
+    nodes: outline.nodes.filter(({ id }) => kept.has(id)),
+    edges: outline.edges.filter((edge) => kept.has(edge.from) && isKept(edge)),
+  };
+}
 
 /** @param rows lines below the title of a step: what it is, and what a run adds to it */
 export function pictureOf(outline: Outline, rows: 1 | 2): Picture {
   const { nodes, edges } = outline;
-  if (nodes.length > MOST_STEPS) return { width: 0, height: 0, boxes: [], lines: [], isTooLarge: true };
   const ways = waysOf(edges);
   const around = Map.groupBy(
     ways.filter((way) => leadsToItself(way.edges[0]!)),
@@ -132,7 +151,6 @@ export function pictureOf(outline: Outline, rows: 1 | 2): Picture {
       ),
       ...[...around].map(([id, loops]) => loopOf(loops, boxOf.get(stepKey(id))!)),
     ],
-    isTooLarge: false,
   };
 }
 

@@ -64,6 +64,7 @@ export function actionsOf(
     case "paused":
       return [CONTINUE, ...adopt];
     case "queued":
+    case "poisoned":
     case "interrupted":
       return [RESUME, ...adopt];
     case "failed":

@@ -7,7 +7,7 @@ export type RunSort = (typeof SORTS)[number];
 export type RunFilter = { readonly state: string; readonly agent: string; readonly q: string };
 
 export function isLiving({ state }: Pick<RunLine, "state">): boolean {
-  return ["running", "queued", "waiting", "paused", "interrupted"].includes(state);
+  return ["running", "queued", "waiting", "paused", "interrupted", "poisoned"].includes(state);
 }
 
 /** Living runs on top, then the newest; a sort by a column mixes them. */
@@ -62,6 +62,7 @@ export const RUN_STATES = [
   "waiting",
   "paused",
   "interrupted",
+  "poisoned",
   "failed",
   "damaged",
   "completed",

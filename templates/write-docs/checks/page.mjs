@@ -22,11 +22,17 @@ for (const page of pages) {
     if (fence !== 0) continue;
     const [placeholder] = /\b(?:TODO|TBD|FIXME|XXX)\b/.exec(line) ?? [];
     if (placeholder !== undefined) fail(`${at} the placeholder ${placeholder} is left`);
-    for (const [, target] of line.matchAll(/\]\(([^()\s#]+)(?:#[^()\s]*)?\)/g))
-      if (!/^[a-z]+:/i.test(target) && !existsSync(join(dirname(page), decodeURI(target))))
-        fail(`${at} the link to ${target} leads nowhere`);
+    for (const [, target] of line.matchAll(/\]\(<?([^()<>\s#]+)(?:#[^()<>\s]*)?>?(?:\s+"[^"]*")?\)/g))
+      if (!leadsSomewhere(page, target)) fail(`${at} the link to ${target} leads nowhere`);
   }
   if (fence !== 0) fail(`${page}:${fence}: error: the block of code is not closed`);
+}
+
+/** Other sites are not asked. A link that begins with a slash is meant from the root of the repository. */
+function leadsSomewhere(page, target) {
+  if (/^[a-z][a-z0-9+.-]*:|^\/\//i.test(target)) return true;
+  const from = target.startsWith("/") ? "." : dirname(page);
+  return existsSync(join(from, target)) || existsSync(join(from, target.replaceAll("%20", " ")));
 }
 
 function fail(problem) {

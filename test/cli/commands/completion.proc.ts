@@ -20,6 +20,7 @@ const LINES = (): readonly (readonly [typed: string, arguments_: string])[] => [
   ["-C sub run oth\t", "-C sub run other"],
   ["run notes --to\t", "run notes --topic"],
   ["run notes --sandbox au\t", "run notes --sandbox auto"],
+  ["init more --template fix\t", "init more --template fix-issue"],
   ["run notes --script repl\t", "run notes --script replies.json"],
   ["show @l\t", "show @last"],
   [`show ${run.slice(0, 6)}\t`, `show ${run}`],

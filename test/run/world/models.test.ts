@@ -331,6 +331,9 @@ describe("what is said when a model cannot be asked", () => {
     ['{"network": ["a.org", "*"]}', /network: "\*" cannot be allowed/],
     ['{"env": ["OPENAI_API_KEY"]}', /env must not contain OPENAI_API_KEY/],
     ['{"safeFolders": [1]}', /safeFolders must be a list of texts/],
+    ['{"fleet": {"leaseSeconds": 5}}', /fleet\.leaseSeconds must be/],
+    ['{"fleet": {"stretchHours": 21}}', /fleet\.stretchHours must be a number above 0, 20 at most/],
+    ['{"fleet": {"trust": "all"}}', /fleet\.trust must be "submitted" or a list of digests/],
     ['{"limits": {"costUsd": 0}}', /limits\.costUsd must be a number above 0/],
   ];
   for (const [text, says] of files) {

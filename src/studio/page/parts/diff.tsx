@@ -18,7 +18,7 @@ export function Diff({
 }): JSX.Element {
   const parts = foldedDiff(lineDiff(visible(before.toWellFormed()), visible(after.toWellFormed())));
   return (
-    <div class="diff" role="region" aria-label={label} tabIndex={0}>
+    <div class="diff" role="group" aria-label={label} tabIndex={0}>
       {parts.map((part, at) =>
         part.kind === "folded" ? (
           <div key={at} class="folded">

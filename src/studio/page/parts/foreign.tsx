@@ -48,7 +48,7 @@ export function ForeignBlock({ text, careful = false, fold = 40, label }: BlockP
       <pre
         class="text"
         tabIndex={0}
-        {...(label === undefined ? {} : { "aria-label": label, role: "region" as const })}
+        {...(label === undefined ? {} : { "aria-label": label, role: "group" as const })}
       >
         <bdi>{head}</bdi>
       </pre>

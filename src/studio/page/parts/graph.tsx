@@ -1,12 +1,15 @@
 /** A flow as a picture: steps are links, ways show how often they were taken, and a table says the same. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { count } from "../../../flow/text/figures.ts";
 import { conditionText, labelText, targetText } from "../../../tell/graph-words.ts";
 import type { Outline, OutlineNode } from "../../../tell/outline.ts";
 import { go } from "../go.tsx";
 import { useKeys } from "../keys.ts";
 import {
   keysOfWay,
+  MOST_DRAWN,
+  outlineAround,
   pictureOf,
   wordsWidth,
   type Picture,
@@ -31,8 +34,8 @@ export type GraphLook = {
   readonly step: (id: string) => StepLook;
   /** How often a way was taken; null: that was not counted. */
   readonly taken: (ways: readonly string[]) => number | null;
-  /** Steps on a way that is shown, in order. */
-  readonly lit?: readonly string[];
+  /** How often each of two sides took a way; their names are `A` and `B`. */
+  readonly sides?: (ways: readonly string[]) => readonly [number, number];
 };
 
 type GraphProps = {
@@ -48,7 +51,13 @@ type GraphProps = {
 const ZOOMS = [0.25, 0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.5, 2];
 
 export function FlowPicture({ outline, look, to, rows = 2, label, tools }: GraphProps): JSX.Element {
-  const picture = useMemo(() => pictureOf(outline, rows), [outline, rows]);
+  const near = outline.nodes.find(({ id }) => look.step(id).isSelected)?.id ?? outline.entry;
+  const isWhole = outline.nodes.length <= MOST_DRAWN;
+  const drawn = useMemo(
+    () => (isWhole ? outline : outlineAround(outline, near)),
+    [outline, isWhole ? "" : near],
+  );
+  const picture = useMemo(() => pictureOf(drawn, rows), [drawn, rows]);
   const [isTable, setTable] = useState(false);
   const [zoom, setZoom] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
@@ -73,13 +82,12 @@ export function FlowPicture({ outline, look, to, rows = 2, label, tools }: Graph
     "+": { about: "Larger", run: () => step(1) },
     "-": { about: "Smaller", run: () => step(-1) },
   });
-  const showsTable = isTable || picture.isTooLarge;
   return (
     <section class="card graph" aria-label={label}>
       <div class="card-head">
         <h2 class="grow">{label}</h2>
         {tools}
-        {!showsTable && (
+        {!isTable && (
           <div class="actions">
             <button type="button" class="btn quiet small" aria-label="Smaller" onClick={() => step(-1)}>
               −
@@ -95,17 +103,23 @@ export function FlowPicture({ outline, look, to, rows = 2, label, tools }: Graph
         <button
           type="button"
           class="btn quiet small"
-          aria-pressed={showsTable}
+          aria-pressed={isTable}
           onClick={() => setTable(!isTable)}
         >
           Table
         </button>
       </div>
-      {showsTable ? (
+      {!isWhole && !isTable && (
+        <p class="card-body soft small">
+          {count(drawn.nodes.length, "step")} of {outline.nodes.length.toLocaleString("en")} are drawn, around{" "}
+          <Foreign text={near} most={60} mono />. The table has all of them.
+        </p>
+      )}
+      {isTable ? (
         <GraphTable outline={outline} look={look} to={to} />
       ) : (
         <div ref={box} class="canvas" tabIndex={0} role="group" aria-label={`${label}, as a picture`}>
-          <Drawing picture={picture} scale={scale} look={look} to={to} outline={outline} />
+          <Drawing picture={picture} scale={scale} look={look} to={to} outline={drawn} />
         </div>
       )}
     </section>
@@ -123,11 +137,12 @@ type DrawingProps = {
 function Drawing({ picture, scale, look, to, outline }: DrawingProps): JSX.Element {
   const { width, height, boxes, lines } = picture;
   const counts = lines.map(({ ways }) => look.taken(ways));
+  const sides = lines.map(({ ways }) => look.sides?.(ways) ?? null);
   const order = lines.map((_, place) => place).toSorted((a, b) => (counts[a] ?? 0) - (counts[b] ?? 0));
   return (
     <svg width={width * scale} height={height * scale} viewBox={`0 0 ${width} ${height}`} role="presentation">
       {order.map((place) => (
-        <LineOf key={place} line={lines[place]!} count={counts[place] ?? null} />
+        <LineOf key={place} line={lines[place]!} count={counts[place] ?? null} sides={sides[place] ?? null} />
       ))}
       {boxes.map((box) =>
         box.node === null ? (
@@ -147,11 +162,20 @@ function Drawing({ picture, scale, look, to, outline }: DrawingProps): JSX.Eleme
   );
 }
 
-function LineOf({ line, count }: { readonly line: PictureLine; readonly count: number | null }): JSX.Element {
+function LineOf({
+  line,
+  count,
+  sides,
+}: {
+  readonly line: PictureLine;
+  readonly count: number | null;
+  readonly sides: readonly [number, number] | null;
+}): JSX.Element {
   const { path, tip, label, words, anchor, isBack, isLoop } = line;
-  const kind = `way${isBack ? " back" : isLoop ? " loop" : ""}${count === null ? "" : count > 0 ? " taken" : " untaken"}`;
+  const side = sideOf(sides);
+  const kind = `way${isBack ? " back" : isLoop ? " loop" : ""}${count === null ? "" : count > 0 ? " taken" : " untaken"}${side === null ? (sides === null ? "" : " shared") : ` only-${side.toLowerCase()}`}`;
   const top = label.y - (words.length * 15) / 2 + 11;
-  const times = count !== null && count > 1 ? ` ×${count}` : "";
+  const times = timesText(count, sides);
   const wide =
     Math.max(...words.map((word) => wordsWidth(word)), wordsWidth(`${words.at(-1) ?? ""}${times}`)) + 4;
   const weight =
@@ -179,6 +203,22 @@ function LineOf({ line, count }: { readonly line: PictureLine; readonly count: n
       ))}
     </g>
   );
+}
+
+/** The side that alone took it; null: both did, or none. */
+function sideOf(sides: readonly [number, number] | null): "A" | "B" | null {
+  if (sides === null || sides[0] > 0 === sides[1] > 0) return null;
+  return sides[0] > 0 ? "A" : "B";
+}
+
+function timesText(count: number | null, sides: readonly [number, number] | null): string {
+  const often = (times: number) => (times > 1 ? ` ×${times}` : "");
+  const side = sideOf(sides);
+  if (count === null || count === 0) return "";
+  if (sides === null) return often(count);
+  if (side !== null) return ` ${side}${often(count)}`;
+  const [a, b] = sides;
+  return a === b ? often(a) : ` A${often(a)} B${often(b)}`;
 }
 
 function EndBox({ box: { x, y, width, height, title, target } }: { readonly box: PictureBox }): JSX.Element {
@@ -323,10 +363,7 @@ function GraphTable({
                     {edge !== undefined &&
                       `${labelText(edge)} → ${targetText(edge.to)}${condition === "" ? "" : ` [${condition}]`}`}
                   </td>
-                  <td class="num">
-                    {edge !== undefined &&
-                      (look.taken(keysOfWay({ from: edge.from, to: edge.to, edges: [edge] })) ?? "")}
-                  </td>
+                  <td class="num">{edge !== undefined && takenText(edge, look)}</td>
                 </tr>
               );
             });
@@ -335,4 +372,11 @@ function GraphTable({
       </table>
     </div>
   );
+}
+
+function takenText(edge: Outline["edges"][number], look: GraphLook): string {
+  const ways = keysOfWay({ from: edge.from, to: edge.to, edges: [edge] });
+  const sides = look.sides?.(ways);
+  if (sides !== undefined) return `A ${sides[0]} · B ${sides[1]}`;
+  return String(look.taken(ways) ?? "");
 }

@@ -14,6 +14,7 @@ const LOOKS: { readonly [state in RunState]: string } = {
   paused: "calm",
   interrupted: "warn",
   damaged: "bad",
+  poisoned: "bad",
 };
 
 export function StateChip({

@@ -86,7 +86,7 @@ function BoundaryFacts({ document }: { readonly document: BoundaryDocument }): J
           </dd>
         </dl>
       )}
-      <div class="scroll" tabIndex={0} role="region" aria-label="Boundary of each step">
+      <div class="scroll" tabIndex={0} role="group" aria-label="Boundary of each step">
         <table>
           <thead>
             <tr>

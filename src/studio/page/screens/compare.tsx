@@ -1,5 +1,6 @@
 /** Two runs beside each other: where they part, and everything in which they differ. */
 import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
 import { count } from "../../../flow/text/figures.ts";
 import type { CompareDocument, VisitSeen } from "../../wire.ts";
 import { useAsk } from "../ask.ts";
@@ -8,7 +9,10 @@ import { go, PageLink } from "../go.tsx";
 import { useKeys } from "../keys.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
+import { FlowPicture } from "../parts/graph.tsx";
+import { SideSigns, sidesLook } from "../parts/side-signs.tsx";
 import { Await } from "../parts/status.tsx";
+import { joinedOutline, sidesOfRuns } from "../sides.ts";
 import { foldedRounds } from "../stand.ts";
 import { ALL_RUNS, runAt, type Route } from "../route.ts";
 import {
@@ -111,6 +115,7 @@ function Compared({ document }: { readonly document: CompareDocument }): JSX.Ele
         </p>
       )}
       <Ways document={document} />
+      <BothOnGraph document={document} />
       {differenceGroups(differences).map(({ about, rows }) => (
         <DifferenceTable key={about} about={about} rows={rows} runs={[runs[0].run, runs[1].run]} />
       ))}
@@ -156,6 +161,22 @@ function Ways({ document }: { readonly document: CompareDocument }): JSX.Element
   );
 }
 
+function BothOnGraph({ document }: { readonly document: CompareDocument }): JSX.Element {
+  const { outlines, taken, runs } = document;
+  const outline = useMemo(() => joinedOutline(outlines), [outlines]);
+  const sides = useMemo(() => sidesOfRuns(taken), [taken]);
+  return (
+    <FlowPicture
+      outline={outline}
+      look={sidesLook(sides)}
+      to={(step) => runAt(runs[0].run, { step, visit: 1 })}
+      rows={1}
+      label="Both ways in the flow"
+      tools={<SideSigns names={["only A", "only B"]} />}
+    />
+  );
+}
+
 const MOST_SHOWN = 60;
 
 function Strip({
@@ -197,7 +218,7 @@ function DifferenceTable({ about, rows, runs }: TableProps): JSX.Element {
         <h2>{GROUP_NAMES[about]}</h2>
         <span class="soft">{count(rows.length, "difference")}</span>
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`Differences: ${GROUP_NAMES[about]}`}>
+      <div class="scroll" tabIndex={0} role="group" aria-label={`Differences: ${GROUP_NAMES[about]}`}>
         <table class="compared">
           <thead>
             <tr>

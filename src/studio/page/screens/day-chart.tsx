@@ -36,6 +36,7 @@ const STATES = {
   completed: "good",
   failed: "bad",
   damaged: "bad",
+  poisoned: "bad",
   waiting: "warn",
   interrupted: "warn",
   paused: "calm",

@@ -38,6 +38,7 @@ const STACKED: readonly RunState[] = [
   "completed",
   "failed",
   "damaged",
+  "poisoned",
   "interrupted",
   "waiting",
   "paused",

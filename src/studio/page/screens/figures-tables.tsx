@@ -26,7 +26,7 @@ function FigureTable({ title, about, columns, figuresFrom = 1, children }: Table
         <h2>{title}</h2>
         <span class="soft small">{about}</span>
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label={title}>
+      <div class="scroll" tabIndex={0} role="group" aria-label={title}>
         <table>
           <thead>
             <tr>

@@ -188,6 +188,7 @@ function useLook(
 function Budget({ document }: { readonly document: AgentDocument }): JSX.Element | null {
   if (document.explained === null) return null;
   const { budget, steps, dialect, ends } = document.explained;
+  const checks = new Set([...ends.checks, ...steps.flatMap((step) => step.checks)]);
   const bound = (most: number | null) => (most === null ? "no bound" : most.toLocaleString("en"));
   return (
     <section class="card">
@@ -214,8 +215,8 @@ function Budget({ document }: { readonly document: AgentDocument }): JSX.Element
             <dd>{bound(budget.responses.most)}</dd>
           </div>
           <div>
-            <dt>Checks before the end</dt>
-            <dd>{ends.checks.length === 0 ? "none" : ends.checks.length}</dd>
+            <dt>Checks</dt>
+            <dd>{checks.size === 0 ? "none" : checks.size}</dd>
           </div>
         </dl>
         <p class="soft small">

@@ -255,7 +255,7 @@ function Answered({ document }: { readonly document: QuestionsDocument }): JSX.E
       <div class="card-head">
         <h2>Answered</h2>
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Answered questions">
+      <div class="scroll" tabIndex={0} role="group" aria-label="Answered questions">
         <table>
           <thead>
             <tr>

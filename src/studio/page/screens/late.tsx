@@ -17,7 +17,7 @@ export function late<Props extends object>(load: () => Promise<Screen<Props>>): 
       load().then(
         (screen) => {
           known = screen;
-          redraw(1);
+          return redraw(1);
         },
         () => setError(new RefusedRequest(0, "STUDIO_GONE", GONE)),
       );

@@ -271,7 +271,7 @@ function ContractTable({
   return (
     <section class="stack tight part">
       <h3>Contract</h3>
-      <div class="scroll" tabIndex={0} role="region" aria-label="Contract of the step">
+      <div class="scroll" tabIndex={0} role="group" aria-label="Contract of the step">
         <table class="contract">
           <thead>
             <tr>

@@ -9,7 +9,10 @@ import { useKeys } from "../keys.ts";
 import { useFilesOf } from "../listen.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
+import { FlowPicture } from "../parts/graph.tsx";
+import { SideSigns, sidesLook } from "../parts/side-signs.tsx";
 import { Await, Blank, Loading } from "../parts/status.tsx";
+import { sidesOfWhatIf } from "../sides.ts";
 import { runAt, type Route } from "../route.ts";
 import { FindingList } from "./findings.tsx";
 import { partingVisit, wayWords, whatIfGroups, type WhatIfGroup } from "./whatif-model.ts";
@@ -95,6 +98,16 @@ function WhatIfOf({ agent }: { readonly agent: string }): JSX.Element {
           {asked.isLoading && <Loading what="Replaying the recorded runs again" />}
           <Outcome document={document} />
           {document.changes.length > 0 && <Changes document={document} />}
+          {document.changed > 0 && (
+            <FlowPicture
+              outline={document.outline}
+              look={sidesLook(sidesOfWhatIf(document))}
+              to={(step) => ({ at: "flow", agent, step })}
+              rows={1}
+              label="Where runs part"
+              tools={<SideSigns names={["A: was taken", "B: would be taken"]} />}
+            />
+          )}
           {whatIfGroups(document.runs).map((group, at) => (
             <Group key={at} group={group} />
           ))}
@@ -190,7 +203,7 @@ function Group({ group }: { readonly group: WhatIfGroup }): JSX.Element {
         </h2>
         <span class="soft">{count(group.runs.length, "run")}</span>
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`Runs from ${group.at ?? "their end"}`}>
+      <div class="scroll" tabIndex={0} role="group" aria-label={`Runs from ${group.at ?? "their end"}`}>
         <table>
           <thead>
             <tr>

@@ -1,0 +1,133 @@
+/** One process of a fleet: its journal, its queue, its sign of life and its worker, opened and closed together. */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { SPEECH } from "../flow/event.ts";
+import { readPostgresAddress } from "../journal/postgres/address.ts";
+import { openPostgres } from "../journal/postgres/connection.ts";
+import { openPostgresJournal } from "../journal/postgres/postgres.ts";
+import { loadPg } from "../run/records/postgres-journal.ts";
+import { surveyModels } from "../run/world/model-survey.ts";
+import { readConfig, type FleetConfig } from "../run/world/config.ts";
+import { homeFolder } from "../run/world/project.ts";
+import { selfTest } from "../run/world/sandbox.ts";
+import { loadBoss, openBossDispatch } from "./boss.ts";
+import { createJobDriver, type JobDriverOptions } from "./drive.ts";
+import { createMeter } from "./meter.ts";
+import { createPresence } from "./presence.ts";
+import { work, type WorkerEvent } from "./worker.ts";
+
+export type HostOptions = {
+  readonly address: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly version: string;
+  /** In the place of what the user's settings say. */
+  readonly given: Pick<FleetConfig, "concurrency" | "queues" | "work"> & { readonly name?: string };
+  readonly how: JobDriverOptions["how"];
+  readonly draining: AbortSignal;
+  readonly drainMs: number;
+  readonly onReady: (about: {
+    readonly name: string;
+    readonly slots: number;
+    readonly queues: readonly string[];
+  }) => void;
+  readonly observe: (event: WorkerEvent) => void;
+};
+
+const PATIENCE_MS = 120_000;
+const HELLO_MS = 3000;
+
+/** Drives runs until it has drained. */
+export async function hostWorker(options: HostOptions): Promise<void> {
+  const { env, given, observe } = options;
+  const { fleet } = readConfig(env);
+  const address = readPostgresAddress(options.address);
+  const pg = await loadPg(env);
+  const boss = await loadBoss(env);
+  const leaseMs = (fleet.leaseSeconds ?? 30) * 1000;
+  const slots = given.concurrency ?? fleet.concurrency ?? 10;
+  const queues = given.queues ?? fleet.queues ?? ["runs"];
+  const folder =
+    given.work ?? fleet.work ?? join(env.XDG_CACHE_HOME || join(homeFolder(env), ".cache"), "lockstep-work");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const id = randomUUID();
+  const name = given.name ?? `${hostname()}-${process.pid}`;
+  const here = { host: hostname(), pid: process.pid };
+  // A statement that gets no answer must fail well before the lease is over.
+  const queryTimeoutMs = Math.min(5000, leaseMs / 4);
+  const journal = await openPostgresJournal({
+    address,
+    pg,
+    patienceMs: PATIENCE_MS,
+    queryTimeoutMs: 10_000,
+    leaseMs,
+    ownerId: id,
+    ...here,
+  });
+  const postgres = openPostgres({ address, pg, patienceMs: HELLO_MS, queryTimeoutMs });
+  // Limits wait for a server that is away, as the journal does.
+  const limits = openPostgres({ address, pg, patienceMs: PATIENCE_MS, queryTimeoutMs: 10_000 });
+  try {
+    const dispatch = await openBossDispatch({ postgres, boss, leaseMs });
+    const sandbox = await sandboxHere(folder, env);
+    const models = surveyModels(env).rows.flatMap((row) => (row.why === null ? [row.name] : []));
+    const offers = { slots, queues, speech: SPEECH, models, backends: [], sandbox };
+    const presence = createPresence(postgres, {
+      id,
+      name,
+      version: options.version,
+      leaseMs,
+      offers,
+      ...here,
+    });
+    await presence.enter();
+    // From here on the loops of the worker wait, and must know that they do.
+    postgres.waitFor(0);
+    options.onReady({ name, slots, queues });
+    try {
+      await work({
+        postgres,
+        dispatch,
+        presence,
+        wanted: { queues, speech: SPEECH },
+        slots,
+        shares: sharesOf(fleet.groups),
+        leaseMs,
+        stretchMs: (fleet.stretchHours ?? 6) * 3_600_000,
+        drive: createJobDriver({
+          journal,
+          meter: createMeter(limits),
+          work: folder,
+          fleet,
+          env,
+          how: options.how,
+        }),
+        draining: options.draining,
+        drainMs: options.drainMs,
+        now: Date.now,
+        observe,
+      });
+    } finally {
+      await dispatch.close().catch(() => undefined);
+      await presence.leave().catch(() => undefined);
+    }
+  } finally {
+    await journal.close();
+    await postgres.close();
+    await limits.close();
+  }
+}
+
+/** Of a group that is not named, and of one without a limit. */
+const USUAL_SHARE = 1000;
+
+function sharesOf({ default: usual = USUAL_SHARE, ...of }: { readonly [group: string]: number } = {}) {
+  return { default: usual, of };
+}
+
+/** null: commands cannot be confined here. */
+async function sandboxHere(folder: string, env: NodeJS.ProcessEnv): Promise<string | null> {
+  const place = { root: folder, agentsDir: join(folder, ".agent"), stateDir: join(folder, ".lockstep") };
+  return (await selfTest(place, env)) === null ? "bwrap" : null;
+}

@@ -1,0 +1,134 @@
+/** Runs handed to a fleet: what is recorded, what is refused before that, and what workers of this machine make of it. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { readPostgresAddress } from "../../src/journal/postgres/address.ts";
+import { openPostgres, type Postgres } from "../../src/journal/postgres/connection.ts";
+import { pgPackage, serversHere, startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "../cli/world.ts";
+import { needs } from "../needs.ts";
+
+const packages = process.env.LOCKSTEP_PACKAGES ?? "";
+const [programs] = serversHere().values();
+const missing = pgPackage() === null ? "pg@8 (a fleet)" : "PostgreSQL 15 or newer (a fleet)";
+const { skip } = needs(pgPackage() !== null && programs !== undefined, missing);
+const env = { LOCKSTEP_PACKAGES: packages };
+
+type Row = { readonly [column: string]: unknown };
+
+describe("fleet submit", { skip }, () => {
+  let server: PostgresServer;
+  let address = "";
+  let postgres: Postgres;
+  let world: World;
+  before(async () => {
+    server = await startServer(programs!);
+    address = `${server.url}?schema=submit`;
+    world = createWorld();
+    writeAgent(world, "notes");
+    world.write("script.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    assert.equal((await world.lockstep(["fleet", "init", "--state", address], { env })).code, 0);
+    postgres = openPostgres({ address: readPostgresAddress(address), pg: pgPackage()!, patienceMs: 5000 });
+  });
+  after(async () => {
+    await postgres?.close();
+    world?.[Symbol.dispose]();
+    server?.remove();
+  });
+
+  const fleet = async (...args: readonly string[]) =>
+    await world.lockstep(["fleet", ...args, "--state", address], { env });
+  const NOTES = ["submit", "notes", "--topic", "tides", "--script", "script.json", "--no-files"];
+  const rows = async (): Promise<readonly Row[]> =>
+    await postgres.send({ name: "", text: `SELECT * FROM ${postgres.schema}.run ORDER BY key` });
+
+  test("records a run that nobody drives, with what was asked for it", async () => {
+    const wanted = ["--queue", "slow", "--group", "nightly", "--priority", "-5", "--not-before", "8h"];
+    const ran = await fleet(...NOTES, ...wanted, "--json");
+    assert.equal(ran.code, 0, ran.stderr);
+    const { v, runs } = onlyDocument(ran) as { v: number; runs: readonly Row[] };
+    assert.equal(v, 1);
+    const [{ run, ...rest }] = runs as [Row];
+    assert.deepEqual(rest, { name: "notes", queue: "slow", isNew: true });
+    const row = (await rows()).find(({ id }) => id === run);
+    assert.deepEqual(
+      [row?.queue, row?.grp, row?.priority, row?.owner, row?.epoch, row?.speaks],
+      ["slow", "nightly", -5, null, 0, 1],
+    );
+    const wait = (row!.due as Date).getTime() - Date.now();
+    assert.ok(wait > 7 * 3_600_000 && wait <= 8 * 3_600_000 + 60_000, String(wait));
+    const shown = onlyDocument(
+      await world.lockstep(["show", String(run), "--json", "--state", address], { env }),
+    );
+    assert.deepEqual([shown.outcome, shown.code, shown.exitCode], ["queued", "QUEUED", null]);
+    assert.match(ran.stderr, /No worker takes runs from the queue "slow"/);
+  });
+
+  test("the same key is the same run; of several issues, each has its own", async () => {
+    writeAgent(world, "iterator", {
+      agent: (agent) => {
+        agent.parameters = {
+          ...(agent.parameters as object),
+          issue: { type: "number", description: "The issue", required: true, cli: "--issue" },
+        };
+      },
+    });
+    const issues = [
+      "submit",
+      "iterator",
+      "--topic",
+      "tides",
+      "--script",
+      "script.json",
+      "--no-files",
+      "--key",
+      "night 1",
+      "--json",
+    ];
+    const first = onlyDocument(await fleet(...issues, "--issues", "12,15-16")).runs as readonly Row[];
+    assert.deepEqual(
+      first.map(({ name, isNew }) => [name, isNew]),
+      [
+        ["#12", true],
+        ["#15", true],
+        ["#16", true],
+      ],
+    );
+    const again = onlyDocument(await fleet(...issues, "--issues", "12,15-17")).runs as readonly Row[];
+    assert.deepEqual(
+      again.map(({ isNew }) => isNew),
+      [false, false, false, true],
+    );
+    assert.deepEqual(
+      again.slice(0, 3).map(({ run }) => run),
+      first.map(({ run }) => run),
+    );
+  });
+
+  const REFUSED: readonly (readonly [name: string, args: readonly string[], says: RegExp])[] = [
+    ["a priority that is none", [...NOTES, "--priority", "high"], /-1000 to 1000/],
+    ["a priority that is too high", [...NOTES, "--priority", "1001"], /-1000 to 1000/],
+    ["a time that is none", [...NOTES, "--not-before", "soon"], /2030-01-31/],
+    ["a queue that is no name", [...NOTES, "--queue", "a b"], /letters, digits/],
+    ["files and none", [...NOTES, "--bundle"], /cannot be used together/],
+    ["a folder without a repository", NOTES.slice(0, -1), /no git repository.*--no-files/s],
+    ["a parameter that is missing", ["submit", "notes", "--no-files"], /topic/],
+    ["an agent that is not there", ["submit", "nobody", "--no-files"], /nobody/],
+  ];
+  for (const [name, args, says] of REFUSED)
+    test(`refuses ${name}, and records nothing`, async () => {
+      const before = (await rows()).length;
+      const ran = await fleet(...args);
+      assert.equal(ran.code, 2, ran.stdout + ran.stderr);
+      assert.match(ran.stdout + ran.stderr, says);
+      assert.equal((await rows()).length, before);
+    });
+
+  test("refuses a folder as the record, and a server without tables", async () => {
+    const folder = await world.lockstep(["fleet", ...NOTES, "--state", "here"], { env });
+    assert.equal(folder.code, 2);
+    assert.match(folder.stderr, /needs the address of a server/);
+    const empty = await world.lockstep(["fleet", ...NOTES, "--state", `${server.url}?schema=empty`], { env });
+    assert.equal(empty.code, 3);
+    assert.match(empty.stderr, /lockstep fleet init/);
+  });
+});
