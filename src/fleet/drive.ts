@@ -1,8 +1,7 @@
 /** What a worker does with a job: puts the files of its run on this machine, and drives it for a stretch. */
-import { join } from "node:path";
 import { RunnerError, type Journal } from "../engine/ports.ts";
 import { errorText } from "../flow/text/harmless.ts";
-import { travelling, type TravelPlace } from "../run/source-place.ts";
+import { stateIn, travelling, type TravelPlace } from "../run/source-place.ts";
 import { driveStretch, type StretchOptions } from "../run/stretch.ts";
 import type { FleetConfig } from "../run/world/config.ts";
 import type { Ended } from "./life.ts";
@@ -58,7 +57,7 @@ async function driven(
     run: job.run,
     place: open,
     ...(fleet.trust !== undefined && { accepts: fleet.trust }),
-    stateDir: join(work, "runs", job.run, "state"),
+    stateDir: stateIn(work, job.run),
     takeOver,
     yieldSignal,
     stopSignal,
