@@ -161,6 +161,7 @@ test("states are counted in the order in which a person wants to know", () => {
       "waiting 0",
       "paused 0",
       "interrupted 0",
+      "poisoned 0",
       "failed 1",
       "damaged 0",
       "completed 2",
