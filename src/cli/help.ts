@@ -15,16 +15,30 @@ export function printHelp({ words, flags, screen, host: { program } }: CommandCa
   const listed = name === "" ? COMMANDS : family.length > 0 ? family : [commandNamed(name, verb)];
   if (flags.json) screen.document(describe(listed));
   else if (name === "") screen.print(mainHelp(screen.out, program));
+  else if (family.length > 0) screen.print(familyHelp(name, family, screen.out, program));
   else screen.print(listed.map((command) => commandHelp(command, screen.out, null, program)).join("\n\n"));
   return Promise.resolve(0);
 }
 
+/** The commands that share a first word. */
+function familyHelp(word: string, family: readonly CliCommand[], paint: Paint, program: string): string {
+  return [
+    `${paint("bold", "Usage")}  ${program} ${word} COMMAND [flags]`,
+    "",
+    paint("bold", "Commands"),
+    ...indent(table(family.map(rowOf))),
+    "",
+    asTyped(`\`lockstep ${family[0]!.name} --help\` shows the flags of one.`, program),
+  ].join("\n");
+}
+
+function rowOf(command: CliCommand): readonly string[] {
+  return [[command.name, ...command.words.map(wordText)].join(" "), command.summary];
+}
+
 export function mainHelp(paint: Paint, program = "lockstep"): string {
   const typed = (text: string) => asTyped(text, program);
-  const commands = COMMANDS.map((command) => [
-    [command.name, ...command.words.map(wordText)].join(" "),
-    command.summary,
-  ]);
+  const commands = COMMANDS.map(rowOf);
   return [
     "Runs LLM agents as declared step flows. An agent is a folder .agent/NAME/.",
     "",

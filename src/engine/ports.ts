@@ -114,6 +114,8 @@ export type TurnRequest = {
 export type RunRequest = TurnRequest & {
   readonly cwd: string;
   readonly session?: string;
+  /** Everything that was said in the visit, for an agent that has lost its session. Absent: `messages` is all. */
+  readonly whole?: readonly Message[];
   readonly maxTurns: number;
   readonly gate: Gate;
   /** Runs a tool of ours, for an agent that leaves it to us. The gate is asked again. Does not reject. */

@@ -14,6 +14,7 @@ import { homeFolder } from "../run/world/project.ts";
 import { selfTest } from "../run/world/sandbox.ts";
 import { loadBoss, openBossDispatch } from "./boss.ts";
 import { createJobDriver, type JobDriverOptions } from "./drive.ts";
+import { createMeter } from "./meter.ts";
 import { createPresence } from "./presence.ts";
 import { work, type WorkerEvent } from "./worker.ts";
 
@@ -65,6 +66,8 @@ export async function hostWorker(options: HostOptions): Promise<void> {
     ...here,
   });
   const postgres = openPostgres({ address, pg, patienceMs: HELLO_MS, queryTimeoutMs });
+  // Limits wait for a server that is away, as the journal does.
+  const limits = openPostgres({ address, pg, patienceMs: PATIENCE_MS, queryTimeoutMs: 10_000 });
   try {
     const dispatch = await openBossDispatch({ postgres, boss, leaseMs });
     const sandbox = await sandboxHere(folder, env);
@@ -92,7 +95,14 @@ export async function hostWorker(options: HostOptions): Promise<void> {
         shares: sharesOf(fleet.groups),
         leaseMs,
         stretchMs: (fleet.stretchHours ?? 6) * 3_600_000,
-        drive: createJobDriver({ journal, work: folder, fleet, env, how: options.how }),
+        drive: createJobDriver({
+          journal,
+          meter: createMeter(limits),
+          work: folder,
+          fleet,
+          env,
+          how: options.how,
+        }),
         draining: options.draining,
         drainMs: options.drainMs,
         now: Date.now,
@@ -105,6 +115,7 @@ export async function hostWorker(options: HostOptions): Promise<void> {
   } finally {
     await journal.close();
     await postgres.close();
+    await limits.close();
   }
 }
 

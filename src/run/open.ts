@@ -6,7 +6,7 @@ import { RunnerError, type Backend, type Journal, type RunHandle } from "../engi
 import { prepare, type Prepared, type PreparedFlows } from "../engine/schema/prepared.ts";
 import type { BackendSpec, Entry, Worktree } from "../flow/event.ts";
 import type { Flow, Granted } from "../flow/flow.ts";
-import type { Json, JsonObject } from "../flow/json.ts";
+import { defined, type Json, type JsonObject } from "../flow/json.ts";
 import type { Mail } from "../flow/mail.ts";
 import { hasErrors, type Problem } from "../flow/problem.ts";
 import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
@@ -149,7 +149,8 @@ export async function admit(
   const { root, stateDir } = project;
   const config = inThisTurn(["config", env, flow, project], () => readConfig(env));
   const redactor = redactorOf({ ...options, config }, flow);
-  const chosen = await chooseBackend(options, flow, { env, config, stateDir, root }, past ?? undefined);
+  const around = { env, config, stateDir, root, ...defined({ blobs: options.journal?.blobs }) };
+  const chosen = await chooseBackend(options, flow, around, past ?? undefined);
   const backend = options.meter?.(chosen) ?? chosen;
   const close = once(async () => await backend.close?.());
   stack.defer(close);

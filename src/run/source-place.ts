@@ -79,6 +79,11 @@ export function travelling(
   };
 }
 
+/** Where logs and processes of a run are kept on this machine. */
+export function stateIn(work: string, run: string): string {
+  return join(work, "runs", isRunId(run) ? run : "unknown", "state");
+}
+
 /** WORKTREE_UNAVAILABLE where its files cannot be had here, REPOSITORY_FORBIDDEN where they must not be fetched. */
 export async function openTravelPlace(options: PlaceOptions): Promise<TravelPlace> {
   const { work, started } = options;
@@ -137,7 +142,7 @@ const BRANCH = /^(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\p{Cc}./-][^\
 async function make(options: PlaceOptions, asked: Asked, folder: string): Promise<TravelPlace> {
   const { started, newest, flow, blobs, env, signal } = options;
   const { source, within, remote, run } = asked;
-  const [home, stateDir] = [join(folder, "home"), join(folder, "state")];
+  const [home, stateDir] = [join(folder, "home"), stateIn(options.work, run)];
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const inFolder = (until: AbortSignal) =>
     gitFor({ env, signal: until }, [home, join(folder, "tree")], { run });

@@ -1,5 +1,6 @@
 /** What all workers together may ask and spend, against a real server. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, describe, test } from "node:test";
 import type { Backend, TurnRequest, TurnResult } from "../../src/engine/ports.ts";
 import { createBuckets } from "../../src/fleet/buckets.ts";
@@ -8,13 +9,16 @@ import { createMeter } from "../../src/fleet/meter.ts";
 import { readPostgresAddress } from "../../src/journal/postgres/address.ts";
 import { openPostgres, type Postgres } from "../../src/journal/postgres/connection.ts";
 import { makeTables } from "../../src/journal/postgres/tables.ts";
-import { pgPackage, serversHere, startServer } from "../journal/postgres/server.ts";
-import { needs } from "../needs.ts";
+import { createMemoryJournal } from "../../src/journal/memory.ts";
+import { resume, run } from "../../src/run/index.ts";
+import { createWorld, replies, script, writeAgent } from "../cli/world.ts";
+import { pgPackage, startServer } from "../journal/postgres/server.ts";
+import { until } from "../until.ts";
+import { needsFleet, programs } from "./fleet-server.ts";
+import { createFleetWorld } from "./fleet-world.ts";
 
 const pg = pgPackage();
-const [programs] = serversHere().values();
-const missing = pg === null ? "pg@8 (limits of a fleet)" : "PostgreSQL 15 or newer (limits of a fleet)";
-const { skip } = needs(pg !== null && programs !== undefined, missing);
+const { skip } = needsFleet("limits of a fleet");
 const server = skip === false ? await startServer(programs!) : null;
 after(() => server?.remove());
 
@@ -233,5 +237,72 @@ describe("what a fleet may ask and spend", { skip }, () => {
         },
       }).turn!;
       assert.equal(codeOf(await turn(request())), "said");
+    }));
+
+  test("a run ends with a spent budget, with exit code 4, and goes on when it is raised", () =>
+    fleet(async ({ open, sql, schema }) => {
+      const postgres = open();
+      await setLimit(postgres, readLimit("costUsd", "1/day"));
+      await sql(`UPDATE ${schema}.bucket SET at = at + interval '1 day'`);
+      using world = createWorld();
+      writeAgent(world, "notes");
+      const steps = [replies.initial(), replies.continuation(), replies.closure()];
+      const backend: Backend = {
+        spec: { id: "mine", options: null },
+        turn: async () => ({ ...said(1, 0.6), output: (steps.shift() as { output: object }).output }),
+      };
+      const journal = createMemoryJournal();
+      const { metered } = createMeter(postgres);
+      const common = { cwd: world.root, env: { LOCKSTEP_TRUST: "all" }, journal, backend };
+      const ran = await run({ ...common, agent: "notes", args: { topic: "t" }, meter: metered("r") });
+      assert.deepEqual([ran.code, ran.exitCode, ran.resumable], ["FLEET_BUDGET", 4, true], ran.reason);
+      assert.match(ran.reason, /costUsd is spent/);
+      await setLimit(postgres, readLimit("costUsd", "100/day"));
+      const more = await resume({ ...common, run: ran.run!, meter: metered("r") });
+      assert.deepEqual([more.outcome, more.path.length, steps.length], ["completed", 3, 0], more.reason);
+      assert.equal(Math.round((await listLimits(postgres))[0]!.left * 10), 982);
+    }));
+
+  test("workers drive nothing while a budget is spent, and go on when it is raised", async () => {
+    using world = await createFleetWorld(`${server!.url}?schema=spent`);
+    writeAgent(world, "notes");
+    world.write("script.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    await world.document(["fleet", "limit", "costUsd", "1/day"]);
+    const spend = "UPDATE spent.bucket SET at = at + interval '1 day', tokens = 0";
+    await world.postgres.send({ name: "", text: spend });
+    const runs = await world.submit("notes", 4);
+    const workers = ["one", "two"].map((name) =>
+      world.startWorker("--script", "script.json", "--name", name),
+    );
+    const rests = () => workers.flatMap((worker) => worker.lines().filter(({ kind }) => kind === "over"));
+    await until(() => new Set(rests().map((line) => line.run)).size === 4, "all have come to rest");
+    assert.deepEqual(new Set(rests().map(({ end }) => end)), new Set(["budget"]));
+    assert.deepEqual(await world.outcomes(), { open: 4 });
+    await world.document(["fleet", "limit", "costUsd", "100/day"]);
+    for (const id of runs) assert.equal((await world.document(["resume", id])).state, "queued");
+    await until(async () => (await world.outcomes()).completed === 4, "all are completed");
+    for (const worker of workers) worker.process.kill("SIGTERM");
+    for (const worker of workers) assert.equal(await worker.gone(), 0, worker.stderr());
+  });
+
+  test("the number that a scaler asks for is that of runs which are driven or could be", () =>
+    fleet(async ({ sql, schema }) => {
+      const [first] = [...readFileSync("deploy/kubernetes/keda.yaml", "utf8").matchAll(/query: "(.*)"/g)];
+      const count = async () =>
+        Object.values((await sql(first![1]!.replace("lockstep.", `${schema}.`)))[0] ?? {}).map(Number);
+      assert.deepEqual(await count(), [0]);
+      const rows: readonly [due: string, job: string, owner: string, held: string][] = [
+        ["clock_timestamp()", "NULL", "NULL", "NULL"],
+        ["NULL", "'j1'", "NULL", "NULL"],
+        ["NULL", "'j2'", "'w'", "NULL"],
+        // Not now, not without a person, and not of the fleet.
+        ["clock_timestamp() + interval '1 hour'", "NULL", "NULL", "NULL"],
+        ["clock_timestamp()", "NULL", "NULL", "'poisoned'"],
+        ["NULL", "NULL", "'w'", "NULL"],
+      ];
+      for (const [place, [due, job, owner, held]] of rows.entries())
+        await sql(`INSERT INTO ${schema}.run (id, agent, digest, created_at, epoch, queue, grp, due, job, owner, held)
+          VALUES ('r${place}', 'a', 'd', 0, 0, 'runs', 'g', ${due}, ${job}, ${owner}, ${held})`);
+      assert.deepEqual(await count(), [3]);
     }));
 });

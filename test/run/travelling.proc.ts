@@ -1,101 +1,15 @@
 /** A run that is submitted here and driven by workers elsewhere: killed at every write, its files, commits and results are as without. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Backend, Blobs, Journal } from "../../src/engine/ports.ts";
-import { createMemoryJournal } from "../../src/journal/memory.ts";
-import { openTravelPlace, travelling } from "../../src/run/source-place.ts";
-import { findSource, type SourceKind } from "../../src/run/source.ts";
-import { driveStretch, type StretchEnd, type StretchOptions } from "../../src/run/stretch.ts";
-import { prepareRun, type PrepareOptions } from "../../src/run/submit.ts";
+import type { Journal } from "../../src/engine/ports.ts";
+import { openTravelPlace } from "../../src/run/source-place.ts";
+import { prepareRun } from "../../src/run/submit.ts";
 import { newestTree } from "../../src/run/tree.ts";
 import { dying } from "./breaking.ts";
-import { repository, WORKER, type Repository } from "./repository.ts";
-
-const never = new AbortController().signal;
-
-function createFleet(world: Repository) {
-  const stored = new Map<string, Uint8Array>();
-  const blobs: Blobs = {
-    put: async (_run, bytes) => {
-      const digest = createHash("sha256").update(bytes).digest("hex");
-      stored.set(digest, Uint8Array.from(bytes));
-      return digest;
-    },
-    get: async (digest) => stored.get(digest) ?? null,
-  };
-  const journal = createMemoryJournal();
-  const env = { ...world.env, LOCKSTEP_TRUST: "all" };
-  return {
-    journal,
-    blobs,
-    submit: async (kind: SourceKind = "git", options: Partial<PrepareOptions> = {}) => {
-      const found = await findSource(kind, world.home, options, { env, signal: never });
-      const prepared = await prepareRun({ agent: WORKER, cwd: world.home, env, found, ...options });
-      const { id } = prepared.run;
-      const handle = await journal.create(prepared.run, prepared.entries);
-      await handle.release();
-      if (found.bundle !== null) await blobs.put(id, found.bundle);
-      return id;
-    },
-    drive: async (
-      run: string,
-      work: string,
-      backend: Backend,
-      more: Partial<StretchOptions> & { readonly through?: Journal } = {},
-    ): Promise<StretchEnd> => {
-      const { through = journal, ...options } = more;
-      return await driveStretch({
-        journal: through,
-        run,
-        place: travelling({
-          work: join(world.temp, work),
-          blobs,
-          repositories: ["file://**"],
-          env,
-          signal: never,
-        }),
-        stateDir: join(world.temp, work, "state"),
-        takeOver: true,
-        yieldSignal: never,
-        stopSignal: never,
-        parkMs: 30_000,
-        env,
-        backend,
-        sandbox: "off",
-        ...options,
-      });
-    },
-    entries: (run: string) => journal.read(run),
-  };
-}
-
-/** A model that knows from what was said how far it is: it calls Bash with each line, and closes. */
-function working(lines: readonly string[]): Backend & { readonly asked: string[] } {
-  const asked: string[] = [];
-  return {
-    asked,
-    spec: { id: "ai-sdk", options: {} },
-    free: true,
-    turn: async ({ asker: { step }, messages }) => {
-      const said = messages.filter(({ role }) => role === "assistant").length;
-      const usage = { turns: 1, inputTokens: 0, outputTokens: 0, costUsd: 0 };
-      const command = step === "initial.work" ? lines[said] : undefined;
-      asked.push(`${step} ${said}`);
-      if (command !== undefined)
-        return {
-          kind: "reply",
-          text: "",
-          calls: [{ id: `call-${said}`, name: "Bash", input: { command } }],
-          usage,
-        };
-      const action = step === "initial.work" ? "handoff" : "closing";
-      return { kind: "reply", text: "", calls: [], output: { stepId: step, next_action: { action } }, usage };
-    },
-  };
-}
+import { repository, WORKER } from "./repository.ts";
+import { createFleet, never, working } from "./travel-fleet.ts";
 
 /** The second line cannot be repeated without being noticed. */
 const linesFor = (name: string) => [

@@ -7,10 +7,11 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Backend, RunRequest, TurnResult } from "../../engine/ports.ts";
+import type { Backend, Blobs, RunRequest, TurnResult } from "../../engine/ports.ts";
 import type { Fault, JudgedCall } from "../../flow/event.ts";
 import type { Json, JsonObject } from "../../flow/json.ts";
 import type { AgentProcess, AgentProcesses } from "../../flow/machine/agent-process.ts";
+import { createConversations } from "./claude-conversations.ts";
 import { createBatches, createHook, type HookInput, type HookOutput } from "./claude-gate.ts";
 import {
   ANSWER_TOOL,
@@ -39,6 +40,8 @@ export type ClaudeAgentOptions = {
   readonly processes: AgentProcesses<AgentChild>;
   /** Of earlier replies of the same run. */
   readonly marks?: readonly Json[];
+  /** Where conversations are stored so that another machine can go on with them; absent: they stay here. */
+  readonly blobs?: Blobs;
   /** The model that all steps ask, whatever they name. */
   readonly model?: string;
   /** Silence after which a query is given up; five minutes unless said. What we run for it is not silence. */
@@ -79,6 +82,7 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
   const { env, stateDir, processes, marks = [], model, silenceMs = SILENCE_MS } = options;
   const { query } = (await loadPeer(SDK, env)) as Sdk;
   const totals = new Map(readMarks(marks));
+  const conversations = createConversations(options.blobs, marks);
 
   async function openHome(run: string): Promise<{ readonly temp: string; readonly home: string }> {
     const temp = await processes.open(run);
@@ -91,9 +95,17 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     return { temp, home };
   }
 
-  async function run(request: RunRequest): Promise<TurnResult> {
-    if (request.signal.aborted) return INTERRUPTED;
-    const { temp, home } = await openHome(runOf(request.asker));
+  /** One that is lost begins anew, with everything that was said. */
+  async function inItsConversation(request: RunRequest, home: string): Promise<RunRequest> {
+    const { session, whole, ...anew } = request;
+    if (session === undefined || (await conversations.bring(home, request.cwd, session))) return request;
+    return { ...anew, messages: whole ?? request.messages };
+  }
+
+  async function run(asked: RunRequest): Promise<TurnResult> {
+    if (asked.signal.aborted) return INTERRUPTED;
+    const { temp, home } = await openHome(runOf(asked.asker));
+    const request = await inItsConversation(asked, home);
     const started: AgentProcess<AgentChild>[] = [];
     const spawn = ({ command, args, cwd = request.cwd, env: seen, signal }: SpawnOptions) => {
       const agent = processes.start({ file: command, args, cwd, env: seen });
@@ -169,13 +181,16 @@ export async function createClaudeAgent(options: ClaudeAgentOptions): Promise<Ba
     });
     if (result.mark !== undefined)
       for (const [session, figures] of readMarks([result.mark])) totals.set(session, figures);
-    const asked = toModel(model ?? request.model);
+    const named = toModel(model ?? request.model);
     const by = {
       provider: "anthropic",
-      ...(asked !== "" && { model: asked }),
+      ...(named !== "" && { model: named }),
       ...(heard.model !== undefined && { answered: heard.model }),
     };
-    return judged.length === 0 ? { ...result, by } : { ...result, by, judged };
+    const { mark } = result;
+    const kept =
+      mark === undefined ? {} : { mark: await conversations.keep(home, runOf(request.asker), mark) };
+    return { ...result, ...kept, by, ...(judged.length > 0 && { judged }) };
   }
 
   const recorded = model === undefined ? {} : { model };

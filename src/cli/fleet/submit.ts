@@ -8,13 +8,13 @@ import { withFleet } from "../../fleet/open.ts";
 import type { Loaded } from "../../run/index.ts";
 import { findSource } from "../../run/source.ts";
 import { prepareLoaded, type PrepareOptions } from "../../run/submit.ts";
-import { findProject } from "../../run/world/project.ts";
 import { parametersOf } from "../agent.ts";
 import { readDuration, UsageError } from "../args.ts";
 import { issuesOf, requireIssue } from "../commands/batch.ts";
 import { argsOf, fieldsOf, loadFor, nameOf, readInput, withoutAgent, worktreeOf } from "../commands/run.ts";
 import type { CallOf } from "../commands.ts";
 import { askForTrust } from "../conduct.ts";
+import { fleetAddress } from "./address.ts";
 import { readGiven } from "../given-file.ts";
 import { spending } from "../limits.ts";
 import { shownInLine } from "../text/text.ts";
@@ -44,7 +44,7 @@ export async function fleetSubmit(first: SubmitCall): Promise<number> {
 
 async function submit(call: SubmitCall, loaded: Loaded, flow: Flow): Promise<number> {
   const { flags, screen, host } = call;
-  const address = addressOf(call);
+  const address = fleetAddress(call);
   const wanted = wantedOf(call);
   const signal = host.stopped();
   const items = await itemsOf(call, flow, signal);
@@ -82,15 +82,6 @@ function tellSubmitted({ flags, screen, typed }: SubmitCall, runs: readonly Subm
     screen.print(runs.length === 1 ? run : `${run}  ${shownInLine(name, 80)}`);
   screen.tell(
     typed(`To see how it goes: lockstep ${runs.length === 1 ? `show ${runs[0]!.run} --follow` : "runs"}`),
-  );
-}
-
-/** The address of the server that records runs. */
-function addressOf(call: SubmitCall): string {
-  const { recordedAt } = findProject(call.cwd, call.stateDir, call.host.env);
-  if (recordedAt !== undefined) return recordedAt;
-  throw new UsageError(
-    "fleet submit needs the address of a server. Give it with --state postgres://HOST/DATABASE, or in LOCKSTEP_STATE.",
   );
 }
 

@@ -91,6 +91,11 @@ export async function unbundle(git: Git, top: string, file: string, commit: stri
     throw new SnapshotFailed(`the bundle does not hold the commit ${commit}`);
 }
 
+/** Takes away the name that it was brought under, once something else names it. */
+export async function forgetBundled(git: Git, top: string, commit: string): Promise<void> {
+  await git(top, ["update-ref", "-d", refOf(commit)]);
+}
+
 /** What others made is checked before it is believed. */
 export const CHECKED = ["-c", "fetch.fsckObjects=true", "-c", "transfer.fsckObjects=true"];
 

@@ -319,7 +319,7 @@ function toRunRequest(
     maxTurns,
     gate,
     call,
-    ...(session !== undefined && { session }),
+    ...(session !== undefined && { session, whole: request.messages }),
     ...(served !== undefined && { served }),
   };
 }

@@ -67,7 +67,8 @@ const tables = (schema: string): string => `
   );
   CREATE OR REPLACE VIEW ${schema}.backlog AS SELECT
     (SELECT count(*) FROM ${schema}.run WHERE due <= clock_timestamp() AND job IS NULL AND held IS NULL)
-    + (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NULL) AS ready;
+    + (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NULL) AS ready,
+    (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NOT NULL) AS driven;
 `;
 
 /** Makes what is missing; harmless when repeated, also by two at once. */

@@ -259,14 +259,14 @@ export async function importRun(journal: Journal, bundle: Bundle, options: Impor
   return { run: id, difference };
 }
 
-/** It works in the folder it is imported to: a worktree that its record names is not its own. */
+/** It works in the folder it is imported to: a worktree that its record names is not its own, and nobody here has trusted it. */
 function startedHere(
   started: Extract<Event, { type: "run.started" }>,
   run: string,
   cwd: string,
   entries: number,
 ): Event {
-  const { worktree: _, ...event } = started;
+  const { worktree: _worktree, source: _source, trusted: _trusted, ...event } = started;
   return { ...event, run, cwd, imported: { entries } };
 }
 

@@ -1,5 +1,5 @@
 /** The backends that can be named: a row for each says how it is made, and what the rest of a run must know of it. */
-import { RunnerError, type Backend } from "../../engine/ports.ts";
+import { RunnerError, type Backend, type Blobs } from "../../engine/ports.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { manual } from "../../flow/manual.ts";
@@ -17,6 +17,8 @@ export type BackendNeed = {
   /** The options of its spec, and the marks it left, when a run goes on. */
   readonly recorded?: Json;
   readonly marks: readonly Json[];
+  /** Where conversations are stored that travel with a run; absent: they stay here. */
+  readonly blobs?: Blobs;
 };
 
 export type BackendRow = {
@@ -64,7 +66,7 @@ export const BACKENDS: { readonly [id: string]: BackendRow } = {
         import("./models.ts"),
         processesOf(need, "lockstep-claude-"),
       ]);
-      const { flow, marks, stateDir } = need;
+      const { flow, marks, stateDir, blobs } = need;
       const { ANTHROPIC_BASE_URL: address } = need.env;
       // Claude Code adds the version to the address by itself.
       const env =
@@ -72,7 +74,14 @@ export const BACKENDS: { readonly [id: string]: BackendRow } = {
           ? need.env
           : { ...need.env, ANTHROPIC_BASE_URL: address.replace(/\/v1\/*$/, "") };
       const model = namedModel(need);
-      const backend = await createClaudeAgent({ env, marks, stateDir, processes, ...(model && { model }) });
+      const backend = await createClaudeAgent({
+        env,
+        marks,
+        stateDir,
+        processes,
+        ...(model && { model }),
+        ...(blobs && { blobs }),
+      });
       return { ...backend, spec: { ...backend.spec, models: model ? [model] : modelNames(flow) } };
     },
   },

@@ -31,7 +31,7 @@ export const ANY_BACKEND = "any";
 export async function chooseBackend(
   options: BackendOptions,
   flow: Flow,
-  around: Pick<BackendNeed, "env" | "config" | "stateDir" | "root">,
+  around: Pick<BackendNeed, "env" | "config" | "stateDir" | "root" | "blobs">,
   past: { readonly spec?: BackendSpec; readonly marks: readonly Json[] } = { marks: [] },
 ): Promise<Backend> {
   if (options.backend !== undefined) return options.backend;
