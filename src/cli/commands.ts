@@ -1306,8 +1306,8 @@ const DECLARED = {
       "A run is driven by a process of its own: it goes on when the client or this server ends.",
       "The flags from --script on hold for every run that a client starts; no client can go beyond them.",
       `Lines to paste for Claude Code, Cursor, VS Code and Claude Desktop: ${manual("mcp-server")}`,
-      "It needs @modelcontextprotocol/server beside Lockstep. With --http the token is LOCKSTEP_MCP_TOKEN, or another",
-      "one at every start, and is printed.",
+      "It needs @modelcontextprotocol/server beside Lockstep. With --http the token is LOCKSTEP_MCP_TOKEN, or else another",
+      "one at every start, which is printed.",
     ],
     examples: [
       "lockstep mcp --reply-within 1h",

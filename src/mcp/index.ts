@@ -103,13 +103,15 @@ export async function serveOverStdio(
 export type OpenMcp = {
   readonly url: string;
   readonly port: number;
-  readonly token: string;
+  /** null: it is the one that the user set. */
+  readonly token: string | null;
   readonly close: () => Promise<void>;
 };
 
 /** `port`: 0 means any. PORT_TAKEN where it cannot be listened on. */
 export async function serveOverHttp(options: McpOptions, port: number): Promise<OpenMcp> {
-  const token = tokenOf(options.env);
+  const own = tokenOf(options.env);
+  const token = own ?? randomBytes(32).toString("base64url");
   const { serving, stop, close } = await open(options);
   let hosts: readonly string[] = [];
   const http = createMcpHttp(serving, () => ({ token, hosts }));
@@ -127,7 +129,7 @@ export async function serveOverHttp(options: McpOptions, port: number): Promise<
   return {
     url: `http://127.0.0.1:${taken}${MCP_PATH}`,
     port: taken,
-    token,
+    token: own === null ? token : null,
     close: async () => {
       stop();
       await http.close();
@@ -136,9 +138,9 @@ export async function serveOverHttp(options: McpOptions, port: number): Promise<
   };
 }
 
-/** The user's own, which stays the same; else another one at every start. */
-function tokenOf({ [TOKEN_VARIABLE]: given }: NodeJS.ProcessEnv): string {
-  if (given === undefined || given === "") return randomBytes(32).toString("base64url");
+/** The user's own, which stays the same; null: there is another one at every start. */
+function tokenOf({ [TOKEN_VARIABLE]: given }: NodeJS.ProcessEnv): string | null {
+  if (given === undefined || given === "") return null;
   if (/^[\w-]{32,200}$/.test(given)) return given;
   throw new RunnerError(
     "USAGE",

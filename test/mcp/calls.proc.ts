@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { createWorld, script, writeAgent, type World } from "../cli/world.ts";
+import { createWorld, replies, script, writeAgent, type World } from "../cli/world.ts";
 import { until } from "../until.ts";
 import {
   ALL,
@@ -106,7 +106,7 @@ describe("tools", { concurrency: 2, skip }, () => {
       assert.deepEqual(Object.keys(made.handoff), ["initial.note", "continuation.note", "closure.note"]);
       assert.match(content[0]!.text, new RegExp(`^Run ${made.run} of notes: completed\\.\n`));
       assert.ok(heard.length > 0);
-      assert.match(heard.at(0)!.message!, /^initial\.note #1 · \d turns?/);
+      assert.match(heard.at(0)!.message!, /^(?:\w+\.note #1|no step under way) · \d turns?/);
       assert.deepEqual(
         heard.map(({ progress }) => progress),
         heard.map(({ progress }) => progress).toSorted((a, b) => a - b),
@@ -190,25 +190,36 @@ describe("tools", { concurrency: 2, skip }, () => {
 describe("long runs", { concurrency: 2, skip }, () => {
   test("a call may end before its run: run_wait picks it up, and many may wait", async () => {
     using world = createWorld();
-    writeNotes(world, {}, slow(1500));
-    await using client = await overStdio(world, {
-      flags: ["--script", "all.json", "--reply-within", "10ms"],
-    });
-    const { structuredContent: begun, isError } = await client.callTool({
-      name: "notes",
-      arguments: { topic: "tides" },
-    });
-    assert.deepEqual([begun.outcome, isError ?? false], ["running", false]);
-    assert.match(
-      begun.hint,
-      /^The run goes on, whatever becomes of this call\. Wait for its end with run_wait/,
-    );
-    const wait = { name: "run_wait", arguments: { run: begun.run, wait: 120 } };
+    writeNotes(world, {}, slow(60_000));
+    const flags = ["--script", "all.json", "--reply-within", "10ms"];
+    await using client = await overStdio(world, { flags });
+    const begun = await client.callTool({ name: "notes", arguments: { topic: "tides" } });
+    const { run, outcome, hint } = begun.structuredContent;
+    assert.deepEqual([outcome, begun.isError ?? false], ["running", false]);
+    assert.match(hint, /^The run goes on, whatever becomes of this call\. Wait for its end with run_wait/);
+    await client.callTool({ name: "run_stop", arguments: { run } });
+    await client.callTool({ name: "run_resume", arguments: { run, wait: 0 } });
+    const wait = { name: "run_wait", arguments: { run, wait: 120 } };
     const both = await Promise.all([client.callTool(wait), client.callTool(wait)]);
     assert.deepEqual(
       both.map(({ structuredContent }) => structuredContent.outcome),
       ["completed", "completed"],
     );
+  });
+
+  test("a client that only looks on stops nothing by looking away", async () => {
+    using world = createWorld();
+    writeNotes(world, {}, slow(3000));
+    await using client = await overStdio(world);
+    const { structuredContent: begun } = await client.callTool({
+      name: "notes",
+      arguments: { topic: "tides", wait: 0 },
+    });
+    const wait = { name: "run_wait", arguments: { run: begun.run, wait: 120 } };
+    const cancel = new AbortController();
+    const given = client.callTool(wait, { signal: cancel.signal, onprogress: () => cancel.abort("enough") });
+    await given.catch(() => null);
+    assert.equal((await client.callTool(wait)).structuredContent.outcome, "completed");
   });
 
   for (const [way, era] of WAYS)
@@ -229,22 +240,22 @@ describe("long runs", { concurrency: 2, skip }, () => {
       assert.equal(resumed.structuredContent.outcome, "completed", resumed.content[0]!.text);
     });
 
-  for (const [way, era] of [
-    ["stdio", "2025"],
-    ["stdio", "2026"],
-    ["http", "2025"],
+  for (const [way, era, end] of [
+    ["stdio", "2025", "the client goes away"],
+    ["stdio", "2026", "the client goes away"],
+    ["stdio", "2025", "the server is killed"],
+    ["http", "2025", "the client goes away"],
   ] as const)
-    test(`over ${way} in ${era} a run goes on when the client is gone, and another one finds it`, async () => {
+    test(`over ${way} in ${era} a run goes on when ${end}, and another client finds it`, async () => {
       using world = createWorld();
-      writeNotes(world, {}, slow(1500));
+      writeNotes(world, {}, slow(2000));
       const client = await connect(world, way, { era });
       const { promise, resolve } = Promise.withResolvers<void>();
       const call = client
         .callTool({ name: "notes", arguments: { topic: "tides" } }, { onprogress: () => resolve() })
         .catch(() => null);
       await promise;
-      // Killed or closed: either way nobody says that the call is cancelled.
-      if (client.pid > 0) process.kill(client.pid, "SIGKILL");
+      if (end === "the server is killed") process.kill(client.pid, "SIGKILL");
       else await client.close();
       await call;
       const run = await newestRun(world);
@@ -478,34 +489,16 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
     using world = createWorld();
     writeNotes(world);
     const note = `\u001b]0;x\u0007 \u202etxt \u{e0041}\u200b key-of-the-user-123456 ${'"'.repeat(200_000)}`;
-    world.write(
-      "all.json",
-      JSON.stringify({
-        replies: [
-          {
-            step: "initial.note",
-            output: {
-              stepId: "initial.note",
-              plan: { angle: "a", points: ["p"] },
-              next_action: { action: "next" },
-            },
-          },
-          {
-            step: "continuation.note",
-            output: { stepId: "continuation.note", draft: { text: "t" }, next_action: { action: "handoff" } },
-          },
-          {
-            step: "closure.note",
-            output: { stepId: "closure.note", note, next_action: { action: "closing", reason: "done" } },
-          },
-        ],
-      }),
-    );
+    const closing = { stepId: "closure.note", note, next_action: { action: "closing", reason: "done" } };
+    const last = { step: "closure.note", output: closing };
+    world.write("all.json", script(replies.initial(), replies.continuation(), last));
+    // Recorded by somebody who did not have the secret in their environment.
+    const env = { LOCKSTEP_TRUST: "all" };
+    await world.lockstep(["run", "notes", "--topic", "tides", "--script", "all.json"], { env });
     await using client = await overStdio(world, { env: { MY_API_KEY: "key-of-the-user-123456" } });
-    const { structuredContent: made, content } = await client.callTool({
-      name: "notes",
-      arguments: { topic: "tides" },
-    });
+    const looked = { name: "run_wait", arguments: { run: "@last" } };
+    const { structuredContent: made, content } = await client.callTool(looked);
+    const { contents } = await client.readResource({ uri: "lockstep://runs/@last" });
     const text = JSON.stringify(made);
     assert.ok(text.length < 61_000, String(text.length));
     assert.ok(content[0]!.text.length < 121_000);
@@ -515,7 +508,7 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
       made.result.begins.includes(String.raw`\\x1b]0;x\\x07 \\u202etxt \\u{e0041}\\u{200b}`),
       made.result.begins.slice(0, 200),
     );
-    for (const all of [text, content[0]!.text]) {
+    for (const all of [text, content[0]!.text, contents[0].text]) {
       assert.ok(!all.includes("key-of-the-user-123456"));
       for (const char of ["\u001b", "\u202e", "\u200b", "\u{e0041}"]) assert.ok(!all.includes(char));
     }

@@ -3,7 +3,7 @@
  * model on loopback calls an agent of the project.
  */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { startServer, type Asked, type Spoken } from "../backends/anthropic-server.ts";
@@ -96,6 +96,19 @@ function suite(): void {
       const { run, step } = toolResult(asked[2]!.last);
       assert.deepEqual([run, step], [made.run, "closure.note"]);
     });
+
+  test("the line of the page sets it up", async () => {
+    using world = createWorld();
+    writeNotes(world);
+    const page = readFileSync(new URL("../../docs/mcp-server.md", import.meta.url), "utf8");
+    const [, words = ""] = /^ {4}claude (mcp add lockstep -- )npx lockstep (?=mcp)/m.exec(page) ?? [];
+    const [, flags = ""] = /npx lockstep (mcp --reply-within 1h)$/m.exec(page) ?? [];
+    const line = [...words.trim().split(" "), process.execPath, MAIN, ...flags.split(" ")];
+    const added = await start(claude, line, world.root, { env: serverEnv(world) });
+    assert.equal(added.code, 0, added.stderr);
+    const { stdout } = await start(claude, ["mcp", "list"], world.root, { env: serverEnv(world) });
+    assert.match(stdout, /^lockstep: .* mcp --reply-within 1h - . Connected$/m);
+  });
 
   test("where Claude Code has nobody to ask, the question stays open and its model cannot answer it", async () => {
     using world = createWorld();

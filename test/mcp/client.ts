@@ -45,7 +45,7 @@ export type McpClient = {
   readonly getNegotiatedProtocolVersion: () => string | undefined;
 };
 
-type Transport = { readonly pid?: number | null };
+type Transport = { readonly pid?: number | null; readonly terminateSession?: () => Promise<void> };
 type Sdk = {
   readonly Client: new (about: object, options: object) => McpClient;
   readonly StreamableHTTPClientTransport: new (url: URL, options: object) => Transport;
@@ -92,6 +92,8 @@ function createClient({ era = "2025", person }: How): McpClient {
 export type Connected = McpClient & {
   /** Of the server that the client started; 0: it was not started by the client. */
   readonly pid: number;
+  /** Says to the server that it will not come again; only over HTTP. */
+  readonly endSession: () => Promise<void>;
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 };
 
@@ -99,6 +101,7 @@ async function connected(client: McpClient, transport: Transport): Promise<Conne
   await client.connect(transport);
   return Object.assign(client, {
     pid: transport.pid ?? 0,
+    endSession: async () => await transport.terminateSession!(),
     [Symbol.asyncDispose]: async () => await client.close(),
   });
 }
@@ -119,6 +122,8 @@ export type ServedMcp = {
   readonly url: string;
   readonly port: number;
   readonly token: string;
+  /** What was printed; null: nothing, as the user has one. */
+  readonly made: string | null;
   readonly pid: number;
   readonly connect: (how?: How) => Promise<Connected>;
 };
@@ -135,12 +140,22 @@ export async function overHttp(
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
   await until(() => stdout.endsWith("\n") || child.exitCode !== null, "the server has an address");
   if (stdout === "") throw new Error(`The server did not start: ${stderr}`);
-  const { url, port, token } = JSON.parse(stdout) as Pick<ServedMcp, "url" | "port" | "token">;
+  const {
+    url,
+    port,
+    token: made,
+  } = JSON.parse(stdout) as {
+    readonly url: string;
+    readonly port: number;
+    readonly token: string | null;
+  };
+  const token = made ?? env!.LOCKSTEP_MCP_TOKEN!;
   const { StreamableHTTPClientTransport } = sdk();
   return {
     url,
     port,
     token,
+    made,
     pid: child.pid!,
     connect: async (how = {}) =>
       await connected(

@@ -1,5 +1,6 @@
 /** The server over HTTP, asked by those who must not, who send too much, or who come in great numbers. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { describe, test } from "node:test";
 import { createWorld } from "../cli/world.ts";
@@ -42,6 +43,20 @@ async function ask(
   return await promise;
 }
 
+function childrenOf(parent: number): readonly number[] {
+  const listed = readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8");
+  return listed.trim().split(" ").filter(Boolean).map(Number);
+}
+
+/** Empty where it has ended by now. */
+function environmentOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
 describe("over HTTP", { skip }, () => {
   test("who has no business here is refused before anything is read", async () => {
     using world = createWorld();
@@ -75,18 +90,26 @@ describe("over HTTP", { skip }, () => {
     assert.equal((await ask(server, { body })).status, 200, "and the right one is answered");
   });
 
-  test("a token of the user's own is used; a short one is refused", async () => {
+  test("a token of the user's own is used, and neither printed nor passed to runs; a short one is refused", async () => {
     using world = createWorld();
-    writeNotes(world);
+    writeNotes(world, {}, slow(60_000));
     const own = "my-own-token_".repeat(4);
     const server = await overHttp(world, { env: { LOCKSTEP_MCP_TOKEN: own } });
-    assert.equal(server.token, own);
-    assert.ok(!server.url.includes(own));
+    assert.equal(server.made, null);
     await using client = await server.connect();
-    assert.ok((await client.listTools()).tools.length > 0);
-    const short = await world.lockstep(["mcp", "--http"], {
-      env: { ...world.env, LOCKSTEP_PACKAGES: process.env.LOCKSTEP_PACKAGES, LOCKSTEP_MCP_TOKEN: "short" },
+    const { structuredContent: begun } = await client.callTool({
+      name: "notes",
+      arguments: { topic: "tides", wait: 0 },
     });
+    assert.equal(begun.outcome, "running");
+    if (process.platform === "linux") {
+      const seen = childrenOf(server.pid).map(environmentOf);
+      assert.ok(seen.some((env) => env.includes("LOCKSTEP_TRUST=all")));
+      assert.ok(seen.every((env) => !env.includes(own)));
+    }
+    await client.callTool({ name: "run_stop", arguments: { run: begun.run } });
+    const env = { LOCKSTEP_PACKAGES: process.env.LOCKSTEP_PACKAGES, LOCKSTEP_MCP_TOKEN: "short" };
+    const short = await world.lockstep(["mcp", "--http"], { env });
     assert.equal(short.code, 2);
     assert.match(short.stderr, /LOCKSTEP_MCP_TOKEN must have 32 to 200 letters[^\n]* openssl rand -hex 32/);
   });
@@ -96,27 +119,43 @@ describe("over HTTP", { skip }, () => {
     writeNotes(world);
     const server = await overHttp(world);
     const body = JSON.stringify(INITIALIZE);
-    const ids: string[] = [];
-    for (let count = 0; count < 70; count += 1) {
-      const { headers, status } = await ask(server, { body });
-      assert.equal(status, 200);
-      ids.push(String(headers["mcp-session-id"]));
-    }
-    assert.equal(new Set(ids).size, 70);
     const list = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" });
     const status = async (id: string) => (await ask(server, { body: list, "Mcp-Session-Id": id })).status;
-    assert.deepEqual(
-      [await status(ids[0]!), await status(ids[5]!), await status(ids[6]!), await status(ids[69]!)],
-      [404, 404, 200, 200],
-    );
-    assert.equal(
-      (await ask(server, { method: "DELETE", "Mcp-Session-Id": ids[69]!, "Content-Type": undefined })).status,
-      200,
-    );
+    const ids: string[] = [];
+    for (let count = 0; count < 70; count += 1) {
+      const { headers, status: begun } = await ask(server, { body });
+      assert.equal(begun, 200);
+      ids.push(String(headers["mcp-session-id"]));
+      // The first one is used again before there is no room any more.
+      if (count === 60) assert.equal(await status(ids[0]!), 200);
+    }
+    assert.equal(new Set(ids).size, 70);
+    const left = [0, 1, 6, 7, 69].map(async (place) => await status(ids[place]!));
+    assert.deepEqual(await Promise.all(left), [200, 404, 404, 200, 200]);
+    const end = { method: "DELETE", "Mcp-Session-Id": ids[69]!, "Content-Type": undefined };
+    assert.equal((await ask(server, end)).status, 200);
     assert.equal(await status(ids[69]!), 404);
     // What begins no session takes no place.
     assert.equal((await ask(server, { body: list })).status, 400);
     assert.equal(await status("made-up"), 404);
+  });
+
+  test("a session that ends while a call waits stops no run", async () => {
+    using world = createWorld();
+    writeNotes(world, {}, slow(2000));
+    const server = await overHttp(world);
+    const client = await server.connect();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const call = client
+      .callTool({ name: "notes", arguments: { topic: "tides" } }, { onprogress: () => resolve() })
+      .catch(() => null);
+    await promise;
+    await client.endSession();
+    await using other = await server.connect();
+    const waited = { name: "run_wait", arguments: { run: "@last", wait: 120 } };
+    assert.equal((await other.callTool(waited)).structuredContent.outcome, "completed");
+    await client.close();
+    await call;
   });
 
   test("a server that is ended lets its runs go on", async () => {
@@ -132,7 +171,7 @@ describe("over HTTP", { skip }, () => {
     await promise;
     process.kill(server.pid, "SIGINT");
     const { structuredContent: left } = await call;
-    assert.equal(left.outcome, "running");
+    assert.match(left.outcome, /^(?:running|completed)$/);
     await becomes(world, left.run, "completed");
     await client.close();
   });

@@ -7,7 +7,7 @@ import type { AgentTemplate } from "../commands.ts";
 /** Where a package of the project has the schemas for editors, as the templates name it. */
 const SCHEMAS = "../../node_modules/lockstep/schemas";
 
-/** What the templates leave open besides the name, each as `@KEY@`. A line whose blank is empty is left out. */
+/** What the templates leave open besides the name, each as `@KEY@`. */
 export type Blanks = { readonly [key: string]: string };
 
 /**
@@ -21,12 +21,10 @@ export function initFiles(
   blanks: Blanks = {},
 ): { readonly [path: string]: string } {
   const values: Blanks = { ...blanks, NAME: name };
-  const empty = Object.keys(values).filter((key) => values[key] === "");
   const fill = (path: string, text: string) =>
     text
       .split("\n")
       .filter((line) => schemas !== null || !line.includes(SCHEMAS))
-      .filter((line) => empty.every((key) => !line.includes(`@${key}@`)))
       .join("\n")
       .replaceAll(SCHEMAS, schemas ?? "")
       .replaceAll(/@([A-Z]+)@/g, (mark, key: string) => written(path, values[key] ?? mark));

@@ -8,8 +8,6 @@ export type ProjectFacts = {
   readonly tests: string | null;
   /** Lists the packages that are out of date. */
   readonly outdated: string;
-  /** A folder without which the tests cannot run and that git does not have. */
-  readonly needed: string | null;
   /** The folder of the documentation. */
   readonly docs: string;
 };
@@ -53,7 +51,6 @@ export function projectFacts(root: string): ProjectFacts {
   return {
     tests: tests ?? kind?.tests ?? null,
     outdated: isNode || kind?.outdated === undefined ? `${manager} outdated` : kind.outdated,
-    needed: isFolder(join(root, "node_modules")) ? "node_modules" : null,
     docs,
   };
 }

@@ -102,10 +102,10 @@ function filledIn(
     found === null
       ? "No test command was found in this project, so this one only looks for conflict marks and white space. Put yours here."
       : "Decides whether the work is good. Change it here.";
-  const { outdated, docs, needed } = facts;
+  const { outdated, docs } = facts;
   return {
     tests: isTested ? { command, isFound: found !== null } : null,
-    blanks: { TESTS: command, ABOUT: about, OUTDATED: outdated, DOCS: docs, NEEDED: needed ?? "" },
+    blanks: { TESTS: command, ABOUT: about, OUTDATED: outdated, DOCS: docs },
   };
 }
 

@@ -1,5 +1,11 @@
 /** `lockstep mcp`: serves the agents of the project to an MCP client, until it goes or the server is interrupted. */
-import { serveOverHttp, serveOverStdio, type McpOptions, type McpSettings } from "../../mcp/index.ts";
+import {
+  serveOverHttp,
+  serveOverStdio,
+  TOKEN_VARIABLE,
+  type McpOptions,
+  type McpSettings,
+} from "../../mcp/index.ts";
 import { loadNamed, parametersOf } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
@@ -36,7 +42,7 @@ async function serveHttp(call: CallOf<"mcp">): Promise<number> {
   const { url, port, token, close } = await serveOverHttp(optionsOf(call), flags.port ?? 0);
   try {
     if (flags.json) screen.document({ v: 1, url, port, token });
-    else screen.print(`${url}\nAuthorization: Bearer ${token}`);
+    else screen.print(`${url}\nAuthorization: Bearer ${token ?? `$${TOKEN_VARIABLE}`}`);
     screen.tell("Serving until Ctrl-C.");
     const signal = host.interruption();
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -121,7 +121,10 @@ test("a person at a terminal chooses, and Enter is the plain one", { ...terminal
     assert.equal(existsSync(join(world.root, ".agent")), file !== "");
     if (file !== "") assert.ok(existsSync(join(world.root, ".agent/notes", file)), screen);
   }
-  using world = createWorld();
-  const screen = await typedAt(world, ["init", "notes", "--template", "review-loop"], []);
-  assert.doesNotMatch(screen, /Which template/);
+  for (const flags of [["--template", "review-loop"], ["--stages"], ["--json"]]) {
+    using world = createWorld();
+    const screen = await typedAt(world, ["init", "notes", ...flags], ["\n"]);
+    assert.doesNotMatch(screen, /Which template/);
+    assert.match(screen, /exit 0/);
+  }
 });
