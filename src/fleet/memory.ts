@@ -44,13 +44,17 @@ export function createMemoryDispatch(leaseMs: number, now: () => number): Dispat
       const given: Job[] = [];
       for (const queue of queues) {
         const list = queued(queue);
+        const left = new Map<string, number>();
         for (let at = 0; at < list.length && given.length < most;) {
           const job = list[at]!;
-          if (count(queue, job.group, 0) >= shareOf(shares, job.group)) {
+          const free = left.get(job.group) ?? shareOf(shares, job.group) - count(queue, job.group, 0);
+          left.set(job.group, free);
+          if (free <= 0) {
             at += 1;
             continue;
           }
           list.splice(at, 1);
+          left.set(job.group, free - 1);
           count(queue, job.group, 1);
           job.state = "taken";
           job.sign = now();

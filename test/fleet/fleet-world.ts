@@ -13,6 +13,8 @@ export type FleetWorld = World & {
   /** Runs of this agent without files, by a process that does not drive them. */
   readonly submit: (agent: string, count: number, more?: Partial<RunOffer>) => Promise<readonly string[]>;
   readonly startWorker: (...args: readonly string[]) => FleetWorker;
+  /** The same at another address of the server. */
+  readonly startWorkerAt: (state: string, ...args: readonly string[]) => FleetWorker;
   readonly document: (args: readonly string[]) => Promise<{ readonly [key: string]: unknown }>;
   readonly outcomes: () => Promise<{ readonly [outcome: string]: number }>;
 };
@@ -25,6 +27,9 @@ export type FleetWorker = {
   readonly stderr: () => string;
 };
 export type WorkerLine = { readonly kind: string; readonly run?: string; readonly [key: string]: unknown };
+
+/** What a worker gets from its environment, and nobody records. */
+export const KEY = { FLEET_TEST_KEY: "key-that-nobody-records-4711" };
 
 /** `url`: with a schema of its own. The lease is the shortest that there is. */
 export async function createFleetWorld(url: string, config: object = {}): Promise<FleetWorld> {
@@ -41,8 +46,39 @@ export async function createFleetWorld(url: string, config: object = {}): Promis
   if (made.code !== 0) throw new Error(made.stderr);
   const { schema } = readPostgresAddress(url);
   const postgres = postgresAt(url);
+  let topics = 0;
   const document = async (args: readonly string[]) =>
     onlyDocument(await world.lockstep([...args, "--json"], { env: around }));
+  const startWorkerAt = (state: string, ...args: readonly string[]): FleetWorker => {
+    const process = world.begin(["fleet", "worker", "--events", ...args], {
+      ...world.env,
+      ...around,
+      ...KEY,
+      LOCKSTEP_STATE: state,
+    });
+    let [out, err] = ["", ""];
+    process.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+    process.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
+    const lines = () =>
+      out
+        .split("\n")
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as WorkerLine);
+    return {
+      process,
+      lines,
+      stderr: () => err,
+      ready: () =>
+        until(() => {
+          if (process.exitCode !== null) throw new Error(`the worker ended: ${err}`);
+          return lines().some(({ kind }) => kind === "ready");
+        }, "the worker is ready"),
+      async gone() {
+        await until(() => process.exitCode !== null || process.signalCode !== null, "the worker has ended");
+        return process.exitCode;
+      },
+    };
+  };
   return {
     ...world,
     postgres,
@@ -55,7 +91,7 @@ export async function createFleetWorld(url: string, config: object = {}): Promis
           agent,
           cwd: world.root,
           env: { ...world.env, ...around, LOCKSTEP_TRUST: "all" },
-          args: { topic: `t${at}` },
+          args: { topic: `topic-${(topics += 1)}` },
           use: "ai-sdk",
           found: { source: { kind: "none" }, within: ".", base: "main", bundle: null },
         });
@@ -63,31 +99,8 @@ export async function createFleetWorld(url: string, config: object = {}): Promis
       }
       return (await offerRuns(postgres, offers, 1)).map(({ run }) => run);
     },
-    startWorker(...args) {
-      const process = world.begin(["fleet", "worker", "--events", ...args], { ...world.env, ...around });
-      let [out, err] = ["", ""];
-      process.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
-      process.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
-      const lines = () =>
-        out
-          .split("\n")
-          .slice(0, -1)
-          .map((line) => JSON.parse(line) as WorkerLine);
-      return {
-        process,
-        lines,
-        stderr: () => err,
-        ready: () =>
-          until(() => {
-            if (process.exitCode !== null) throw new Error(`the worker ended: ${err}`);
-            return lines().some(({ kind }) => kind === "ready");
-          }, "the worker is ready"),
-        async gone() {
-          await until(() => process.exitCode !== null || process.signalCode !== null, "the worker has ended");
-          return process.exitCode;
-        },
-      };
-    },
+    startWorker: (...args) => startWorkerAt(url, ...args),
+    startWorkerAt,
     async outcomes() {
       const text = `SELECT coalesce(e.body::json -> 'event' -> 'verdict' ->> 'outcome', 'open') AS outcome, count(*)::int AS runs
         FROM ${schema}.run r, LATERAL (SELECT body FROM ${schema}.event WHERE run = r.key ORDER BY seq DESC LIMIT 1) e GROUP BY 1`;
