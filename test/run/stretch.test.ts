@@ -9,6 +9,7 @@ import { RunnerError, type Backend, type Journal } from "../../src/engine/ports.
 import { createMemoryJournal } from "../../src/journal/memory.ts";
 import { openJournal } from "../../src/run/records/journal.ts";
 import { show, summarise } from "../../src/run/records/runs.ts";
+import { followRun } from "../../src/run/watch/follow.ts";
 import { mailOf } from "../../src/run/people/mail.ts";
 import { driveStretch, type StretchEnd, type StretchOptions } from "../../src/run/stretch.ts";
 import { prepareRun, type PrepareOptions } from "../../src/run/submit.ts";
@@ -130,6 +131,21 @@ for (const [name, open] of Object.entries(JOURNALS)) {
     await journal.close();
   });
 }
+
+test("a queued run is followed until it has been driven to its end", async () => {
+  const here = world();
+  const journal = createMemoryJournal();
+  const run = await submit(here, journal);
+  const types: string[] = [];
+  let end: Promise<StretchEnd> | null = null;
+  for await (const { entry } of followRun(journal, run, systemClock, AbortSignal.timeout(60_000))) {
+    types.push(entry.event.type);
+    // Not before it was seen that nobody drives it.
+    end ??= new Promise((resolve) => setTimeout(resolve, 200)).then(() => driving(here, journal, run));
+  }
+  assert.equal((await end)?.kind, "ended");
+  assert.deepEqual([types[0], types.at(-1)], ["run.started", "run.ended"]);
+});
 
 test("a long wait ends the stretch and says until when", async () => {
   const here = world();

@@ -3,7 +3,7 @@ import type { State } from "../../engine/decide/state.ts";
 import type { Clock, Journal, RunRow } from "../../engine/ports.ts";
 import type { Prepared } from "../../engine/schema/prepared.ts";
 import { openStory, type Moment } from "../../story/story.ts";
-import { findRun, flowOf, listRuns, slicesOf, type RunSummary } from "../records/runs.ts";
+import { findRun, flowOf, listRuns, restOf, slicesOf, type RunSummary } from "../records/runs.ts";
 
 /** How long a change stays unseen at most. */
 const LAG_MS = 50;
@@ -93,7 +93,9 @@ export async function* followRun(
 }
 
 async function isDriven(journal: Journal, id: string): Promise<boolean> {
-  return (await journal.rows([id]))[0]?.owned ?? false;
+  const [row] = await journal.rows([id]);
+  // One that is queued will be.
+  return row !== undefined && (row.owned || restOf(row.last) !== null);
 }
 
 /** The newest runs, at once and whenever they have changed, until the signal aborts. */
