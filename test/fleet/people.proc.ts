@@ -1,8 +1,17 @@
 /** People and runs of a fleet: answers, pauses and stops reach a run that is queued, driven or waiting, from any machine. */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import type {
+  AnsweredDocument,
+  QuestionsDocument,
+  StartedDocument,
+  SteeredDocument,
+} from "../../src/studio/wire.ts";
 import { createWorld, replies, script, writeAgent, type World } from "../cli/world.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { openIn } from "../studio/studio-client.ts";
 import { until } from "../until.ts";
 import { createFleetWorld, type FleetWorker, type FleetWorld } from "./fleet-world.ts";
 import { needsFleet, programs } from "./fleet-server.ts";
@@ -97,6 +106,26 @@ describe("people and runs of a fleet", { skip }, () => {
       await until(() => ends(run).includes("ended"), "it has ended");
       assert.equal(await stateOf(run), "completed");
     }
+  });
+
+  test("the studio of another machine answers, pauses and resumes", async () => {
+    using elsewhere = createWorld();
+    const studio = await openIn(elsewhere, [], { ...elsewhere.env, ...fleet.around });
+    const run = await submitted("asking.json");
+    await until(() => ends(run).includes("waiting"), "it waits");
+    const paused = await studio.post<SteeredDocument>(`runs/${run}/pause`);
+    assert.equal(paused.document.state, "paused", paused.text);
+    const { open } = (await studio.get<QuestionsDocument>("questions")).document;
+    const question = open.find((one) => one.run === run);
+    const path = `runs/${run}/questions/${question!.id}`;
+    const answered = await studio.post<AnsweredDocument>(path, { answer: "allow" });
+    assert.equal(answered.document.goesOn, "no", "it is paused");
+    const resumed = await studio.post<StartedDocument>(`runs/${run}/resume`);
+    assert.deepEqual([resumed.status, resumed.document.run], [202, run], resumed.text);
+    await until(() => ends(run).includes("ended"), "it has ended");
+    assert.equal(await stateOf(run), "completed");
+    assert.ok(!existsSync(join(elsewhere.root, ".lockstep")), "nothing is left here");
+    await studio.close();
   });
 
   test("a run that waits for a person holds no slot, and goes on with the answer, which counts once", async () => {

@@ -9,6 +9,7 @@ import type { EvalTask } from "../../src/flow/flow-eval.ts";
 import { NO_SETTINGS, type TestSettings } from "../../src/flow/test-settings.ts";
 import { readEval, writeEval, type EvalRecord } from "../../src/run/eval-record.ts";
 import { runEval, type EvalOptions } from "../../src/run/eval.ts";
+import { until } from "../until.ts";
 import { createMemoryJournal, load, readRun } from "../../src/run/index.ts";
 import { agentFiles, homeBeside, projectWith, stepTo } from "./project.ts";
 
@@ -35,7 +36,11 @@ type Turn = (
 ) => Partial<TurnResult> & { readonly usd?: number; readonly action?: string };
 
 /** Answers as `turn` says: `place` is the how manieth run asks, in the order in which they begin. */
-function model(turn: Turn): {
+/** `together`: from the ninth run on, a request is answered once so many runs were under way at the same time. */
+function model(
+  turn: Turn,
+  together = 1,
+): {
   readonly backend: (name: string) => Backend;
   readonly seen: { runs: string[]; most: number };
 } {
@@ -51,6 +56,8 @@ function model(turn: Turn): {
       open.add(run);
       seen.most = Math.max(seen.most, open.size);
       await new Promise((resolve) => setImmediate(resolve));
+      if (seen.runs.indexOf(run) >= 8)
+        await until(() => seen.most >= together, `${together} runs at the same time`);
       if (step === "closure.t") open.delete(run);
       const { usd = 0, action, ...given } = turn(seen.runs.indexOf(run), step, request);
       const usage = { inputTokens: 1, outputTokens: 1, turns: 1, costUsd: usd };
@@ -147,7 +154,7 @@ const BUDGETS: readonly [name: string, costs: (place: number) => number, jobs: n
 for (const [name, costs, jobs] of BUDGETS)
   test(`the budget is not exceeded by more than one call: ${name}`, async () => {
     const { start } = await world();
-    const { backend, seen } = model((place) => ({ usd: costs(place) / 2 }));
+    const { backend, seen } = model((place) => ({ usd: costs(place) / 2 }), Math.min(jobs, 3));
     const record = await start({ plan: plan(100, { budgetUsd: 2 }), backend, jobs });
     assert.ok(spent(record) <= 2 + 0.06, `$${spent(record)} spent`);
     assert.ok(spent(record) > 1, `only $${spent(record)} spent`);
