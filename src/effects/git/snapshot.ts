@@ -2,7 +2,7 @@
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKOUT_MS, type Git, type GitAnswer } from "./git.ts";
-import { tipOf } from "./git-queries.ts";
+import { branchOf, tipOf } from "./git-queries.ts";
 
 /** Where a run works. */
 export type SnapshotPlace = {
@@ -24,7 +24,7 @@ export class SnapshotFailed extends Error {
 
 export async function heldIn(git: Git, { top, index, carry }: SnapshotPlace): Promise<Held> {
   const head = await tipOf(git, top, "HEAD");
-  const on = await git(top, ["symbolic-ref", "--quiet", "HEAD"]);
+  const branch = await branchOf(git, top);
   if (!existsSync(index) && head !== null) must(await git(top, ["read-tree", head], { index }));
   // A file that cannot be read (a model may have made one) is left out; nothing else is.
   const added = await git(top, ["add", "--all", "--ignore-errors"], { index, timeoutMs: CHECKOUT_MS });
@@ -37,7 +37,7 @@ export async function heldIn(git: Git, { top, index, carry }: SnapshotPlace): Pr
     if (lstatSync(join(top, path), { throwIfNoEntry: false }) !== undefined)
       must(await git(top, ["add", "--all", "--force", "--", path], { index, timeoutMs: CHECKOUT_MS }));
   const tree = must(await git(top, ["write-tree"], { index })).trim();
-  return { tree, head, on: on.ok ? on.out.trim() : null };
+  return { tree, head, on: branch === null ? null : `refs/heads/${branch}` };
 }
 
 /** Written as the last line, so that a restored working tree is on the same branch. */
