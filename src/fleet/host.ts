@@ -7,6 +7,7 @@ import { SPEECH } from "../flow/event.ts";
 import { readPostgresAddress } from "../journal/postgres/address.ts";
 import { openPostgres } from "../journal/postgres/connection.ts";
 import { openPostgresJournal } from "../journal/postgres/postgres.ts";
+import { clearPlaces } from "../run/clear-places.ts";
 import { loadPg } from "../run/records/postgres-journal.ts";
 import { surveyModels } from "../run/world/model-survey.ts";
 import { readConfig, type FleetConfig } from "../run/world/config.ts";
@@ -36,6 +37,7 @@ export type HostOptions = {
 };
 
 const PATIENCE_MS = 120_000;
+const CLEAR_MS = 3_600_000;
 const HELLO_MS = 3000;
 
 /** Drives runs until it has drained. */
@@ -85,6 +87,12 @@ export async function hostWorker(options: HostOptions): Promise<void> {
     // From here on the loops of the worker wait, and must know that they do.
     postgres.waitFor(0);
     options.onReady({ name, slots, queues });
+    const clear = (isBeginning: boolean) =>
+      clearPlaces(folder, journal, { now: Date.now(), isBeginning }).catch((error: unknown) =>
+        observe({ kind: "trouble", error }),
+      );
+    await clear(true);
+    const clearing = setInterval(() => void clear(false), CLEAR_MS);
     try {
       await work({
         postgres,
@@ -109,6 +117,7 @@ export async function hostWorker(options: HostOptions): Promise<void> {
         observe,
       });
     } finally {
+      clearInterval(clearing);
       await dispatch.close().catch(() => undefined);
       await presence.leave().catch(() => undefined);
     }

@@ -30,6 +30,8 @@ export type TestSettings = {
   readonly never: readonly NeverPath[];
   /** The most that any run may take, such as `visits: 8`. */
   readonly within: { readonly [what in WithinKey]?: number };
+  /** Where each rule about runs is written, by the name that reports give it, such as `before close`. */
+  readonly lines?: { readonly [rule: string]: number };
   /** What comes of a recorded response that was given to something else; `warn` unless said. */
   readonly drift: { readonly [part in HeardPart]?: DriftRule };
 };

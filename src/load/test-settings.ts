@@ -95,6 +95,20 @@ function settingsIn(flow: Flow, document: Document, findings: Finding[]): TestSe
       return [{ path, line: document.place(pointer).line }];
     }),
     within: given(source.within),
+    lines: Object.fromEntries([
+      ...[...source.before.keys()].map((step) => [
+        `before ${step}`,
+        document.place(`/before/${escapeSegment(step)}`).line,
+      ]),
+      ...source.never.map((item, at) => [
+        `never ${textsOf(item).join(", ")}`,
+        document.place(`/never/${at}`).line,
+      ]),
+      ...Object.keys(given(source.within)).map((key) => [
+        `within ${key}`,
+        document.place(`/within/${key}`).line,
+      ]),
+    ]) as { readonly [rule: string]: number },
     drift: driftIn(source.drift, (part, message, fix) =>
       report("TEST-SETTING", `/drift/${escapeSegment(part)}`, message, fix),
     ),

@@ -6,9 +6,10 @@ import { begunIn, type Moment } from "../story/story.ts";
 import { holdsPath } from "./expect.ts";
 import { legsOf } from "./observe.ts";
 
-/** `rule`: as it is written in the settings. `at`: the visit, as STEP@VISIT. */
+/** `rule`: as it is written in the settings, in this line; null: that is not known. `at`: the visit, as STEP@VISIT. */
 export type Breach = {
   readonly rule: string;
+  readonly line: number | null;
   readonly seq: number;
   readonly at: string;
   readonly what: string;
@@ -33,7 +34,7 @@ export function hasRules({ before, never, within }: TestSettings): boolean {
   return never.length > 0 || Object.keys(before).length > 0 || Object.keys(within).length > 0;
 }
 
-export function watchRules({ before, never, within }: TestSettings): Watching {
+export function watchRules({ before, never, within, lines = {} }: TestSettings): Watching {
   const found = new Map<string, Breach>();
   const begun = new Set<string>();
   const path: string[] = [];
@@ -41,8 +42,8 @@ export function watchRules({ before, never, within }: TestSettings): Watching {
   const limits = WITHIN_KEYS.flatMap((key) =>
     within[key] === undefined ? [] : [[key, within[key]] as const],
   );
-  const add = (rule: string, breach: () => Omit<Breach, "rule">) => {
-    if (!found.has(rule)) found.set(rule, { rule, ...breach() });
+  const add = (rule: string, breach: () => Omit<Breach, "rule" | "line">) => {
+    if (!found.has(rule)) found.set(rule, { rule, line: lines[rule] ?? null, ...breach() });
   };
   return {
     breaches: () => [...found.values()],
@@ -70,15 +71,21 @@ export function watchRules({ before, never, within }: TestSettings): Watching {
       for (const [key, most] of limits) {
         const taken = TAKEN[key](moment.after);
         if (taken <= most) continue;
-        const lane = moment.after.lanes[0] ?? moment.before.lanes[0];
         add(`within ${key}`, () => ({
           seq,
-          at: lane === undefined ? "" : visitKey(lane),
+          at: visitAt(moment, key),
           what: `the run took ${taken} ${key}, and at most ${most} are allowed`,
         }));
       }
     },
   };
+}
+
+/** A visit is one too many when it begins; everything else is used up by the visit that the entry is about. */
+function visitAt({ entry: { event }, before, after }: Moment, key: WithinKey): string {
+  if (key !== "visits" && "step" in event && "visit" in event) return visitKey(event);
+  const lane = after.lanes.at(-1) ?? before.lanes[0];
+  return lane === undefined ? "" : visitKey(lane);
 }
 
 const TAKEN: { readonly [key in WithinKey]: (state: State) => number } = {

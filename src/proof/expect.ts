@@ -11,6 +11,8 @@ import type { Heard, Observed } from "./observe.ts";
 /** What does not hold. `at`: where below the key. */
 export type Unmet = {
   readonly key: string;
+  /** Where it is written; absent: in the file of the test. */
+  readonly file?: string;
   readonly line: number;
   readonly at: string;
   readonly expected: Json;

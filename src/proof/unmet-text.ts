@@ -52,7 +52,7 @@ function valueText(value: unknown): string {
 /** All of it, without colours. */
 export function unmetLines(file: string, unmet: Unmet): readonly string[] {
   return [
-    `${unmetPlace(unmet)} (${file}:${unmet.line})`,
+    `${unmetPlace(unmet)} (${unmet.file ?? file}:${unmet.line})`,
     ...unmetRows(unmet).map(([name, text]) => `  ${name}: ${text}`),
     ...(unmet.diff ?? []).map((line) => `  ${line}`),
   ];

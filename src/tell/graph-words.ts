@@ -1,5 +1,5 @@
 /** What every drawing of a flow says in the same words. */
-import type { Edge, OutlineNode, Target } from "./outline.ts";
+import type { Edge, Outline, OutlineNode, Target } from "./outline.ts";
 import { count } from "../flow/text/figures.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 
@@ -50,6 +50,22 @@ export function markText({ findings }: OutlineNode): string {
 
 /** Edges that a picture draws as one: the same way, with all that is said of it. */
 export type Way = { readonly from: string; readonly to: Target; readonly edges: readonly Edge[] };
+
+/** What a picture of a flow is made of. `around`: ways that lead a step to itself; `others`: ends, and names that are not steps. */
+export function drawnParts({ nodes, edges }: Pick<Outline, "nodes" | "edges">) {
+  const ways = waysOf(edges);
+  const isLoop = ({ edges: [first] }: Way) => leadsToItself(first!);
+  const others = otherTargets(ways);
+  const keyOf = keysOf(nodes, others);
+  return {
+    ways,
+    around: Map.groupBy(ways.filter(isLoop), (way) => way.from),
+    between: ways.filter((way) => !isLoop(way)),
+    others,
+    keyOf,
+    stepKey: (id: string) => keyOf({ kind: "step", step: id }),
+  };
+}
 
 export function waysOf(edges: readonly Edge[]): readonly Way[] {
   const ways = Map.groupBy(

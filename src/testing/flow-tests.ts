@@ -128,13 +128,13 @@ function expectedOf(test: FlowTest): FlowTest["expect"] {
 
 /** What the author wants of every run. */
 function breached({ line }: FlowTest, { moments }: Outcomes, settings: TestSettings): readonly Unmet[] {
-  return breachesIn(moments, settings).map(({ rule, at, what }) => ({
-    key: "settings",
-    line,
-    at,
-    expected: rule,
-    got: what,
-  }));
+  const { file } = settings;
+  return breachesIn(moments, settings).map(({ rule, line: written, at, what }) => {
+    const unmet = { key: "settings", at, expected: rule, got: what };
+    return file === null || written === null
+      ? Object.assign(unmet, { line })
+      : Object.assign(unmet, { file, line: written });
+  });
 }
 
 /** Written by `fuzz --save`: it fails as long as a run with these responses shows anything. */

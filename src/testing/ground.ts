@@ -73,7 +73,7 @@ export async function runInMemory(
       warnings: [],
       fault: { of: "script", line: expansion.line, why: expansion.why },
     };
-  const scripted = createScripted(expansion.replies, marksIn(past));
+  const scripted = createScripted(expansion.replies, marksIn(past), moreInTest);
   const stop = new AbortController();
   const turns = createTurns(test.around.order);
   turns.now(from?.moments.at(-1)?.after.lanes ?? []);
@@ -129,6 +129,11 @@ export async function runInMemory(
 }
 
 const RUN = "test";
+
+/** The run of a test is not recorded, so nothing can go on with it. */
+export function moreInTest(): string {
+  return "Add it to the script of the test.";
+}
 
 function marksIn(past: readonly Entry[]): readonly Json[] {
   return past.flatMap(({ event }) =>

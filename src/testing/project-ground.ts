@@ -15,7 +15,7 @@ import { copyForTest, removeLeftCopies, type ProjectCopy } from "../run/world/pr
 import { findProject } from "../run/world/project.ts";
 import { githubAfter, githubOf } from "./github/in-tests.ts";
 import type { Grounds } from "./flow-tests.ts";
-import { heardIn, type Ran } from "./ground.ts";
+import { heardIn, moreInTest, type Ran } from "./ground.ts";
 import { projectClock } from "./test-clock.ts";
 
 export type ProjectOptions = Pick<
@@ -72,7 +72,7 @@ async function runOn(
   const { around, until, params: args, input } = test;
   const heard: Heard[] = [];
   const waits: number[] = [];
-  const scripted = createScripted(expansion.replies);
+  const scripted = createScripted(expansion.replies, [], moreInTest);
   const stop = new AbortController();
   const journal = createMemoryJournal();
   const github = around.github === null ? null : await githubOf(around.github);

@@ -1,6 +1,8 @@
 /** The files of runs on PostgreSQL: stored while workers drive, brought home by `fleet fetch`, cleared away by `fleet prune`. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Journal } from "../../src/engine/ports.ts";
@@ -9,7 +11,8 @@ import type { Postgres, Statement, StatementValues } from "../../src/journal/pos
 import { openJournalAt } from "../../src/run/records/postgres-journal.ts";
 import { findRun } from "../../src/run/records/runs.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
-import { repository, type Repository } from "../run/repository.ts";
+import { replies, repository, type Repository } from "../run/repository.ts";
+import { until } from "../until.ts";
 import { createFleet, working } from "../run/travel-fleet.ts";
 import { env, makeFleet, needsFleet, postgresAt, programs } from "./fleet-server.ts";
 
@@ -104,6 +107,65 @@ describe("files of runs on PostgreSQL", { skip }, () => {
     assert.equal(await count("run"), 1, "a run that waits for a worker stays");
     assert.equal(lockstep(world, "fleet", "fetch", run).code, 2);
     await journal.remove(queued);
+  });
+
+  test("a worker that is killed in a tool call loses nothing: another one repeats it, and pushes once", async () => {
+    const world = repository();
+    const began = join(world.temp, "began");
+    const line = `if test -e ${began}; then test ! -e half && echo whole > result; else echo half > half; touch ${began}; sleep 300; fi`;
+    writeFileSync(join(world.temp, "script.json"), JSON.stringify({ replies: replies([line]) }));
+    const config = { fleet: { leaseSeconds: 10, repositories: ["file://**"] } };
+    mkdirSync(join(world.env.HOME!, ".config/lockstep"), { recursive: true });
+    writeFileSync(join(world.env.HOME!, ".config/lockstep/config.json"), JSON.stringify(config));
+    const submit = ["fleet", "submit", "worker", "--push", "--no-merge", "--json"];
+    const refused = lockstep({ ...world, env: { ...world.env, LOCKSTEP_TRUST: undefined } }, ...submit);
+    assert.equal(refused.code, 3, refused.stdout);
+    const trusting = { ...world, env: { ...world.env, LOCKSTEP_TRUST: "all" } };
+    assert.match(lockstep(trusting, "fleet", "submit", "worker").stderr, /FLEET_NO_HOME|--push/);
+    const submitted = lockstep(trusting, ...submit);
+    assert.equal(submitted.code, 0, submitted.stderr);
+    const [{ run }] = (JSON.parse(submitted.stdout) as { runs: [{ run: string }] }).runs;
+    const workers = ["one", "two"].map((name) => ({
+      start: () => {
+        const flags = [
+          "--work",
+          join(world.temp, name),
+          "--name",
+          name,
+          "--script",
+          join(world.temp, "script.json"),
+        ];
+        const args = [MAIN, "fleet", "worker", "--sandbox", "off", ...flags];
+        const around = { ...world.env, ...env, LOCKSTEP_STATE: url };
+        return spawn(process.execPath, args, { cwd: world.temp, env: around, stdio: "ignore" });
+      },
+    }));
+    const first = workers[0]!.start();
+    await until(() => existsSync(began), "the call has begun");
+    const ended = once(first, "exit");
+    first.kill("SIGKILL");
+    await ended;
+    const second = workers[1]!.start();
+    try {
+      const outcome = () => JSON.parse(lockstep(world, "show", run, "--json").stdout) as { outcome: string };
+      await until(() => outcome().outcome === "completed", "the run is completed");
+    } finally {
+      const gone = once(second, "exit");
+      second.kill("SIGTERM");
+      await gone;
+    }
+    const [begin] = await journal.read(run, 0, 1);
+    assert.ok(begin?.event.type === "run.started");
+    const { branch } = begin.event.worktree!;
+    assert.equal(world.git(world.remote, "show", `${branch}:result`), "whole");
+    assert.equal(world.git(world.remote, "ls-tree", "--name-only", branch).includes("half"), false);
+    assert.equal(world.git(world.remote, "log", "--format=%s", `main..${branch}`).split("\n").length, 1);
+    const pushes = (await journal.read(run)).filter(
+      ({ event }) => event.type === "effect.applied" && event.key === "push",
+    );
+    assert.equal(pushes.length, 1);
+    assert.deepEqual(readdirSync(join(world.temp, "two/runs")), [], "nothing of it is kept");
+    await journal.remove(run);
   });
 
   test("the commit that a run began at has to be here", async () => {

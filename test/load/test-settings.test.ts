@@ -54,6 +54,12 @@ test("every key is read, with the lines of what reports name", () => {
       },
     ],
     within: { visits: 8 },
+    lines: {
+      "before two": 5,
+      "never two next -> one": 7,
+      "never one next, ..., two next x green-failed, two x * -> end, one -, two abort, re:^two": 8,
+      "within visits": 9,
+    },
   });
 });
 

@@ -346,7 +346,7 @@ describe("a snapshot", () => {
         });
         const before = filesIn(again.cwd);
         world.shell(
-          "echo half > a.txt; rm -rf made .agent; mkdir -p deep/er; echo x > deep/er/file; git add -A; git commit -qm half; git checkout -q -b other",
+          "echo half > a.txt; rm -rf made .agent; mkdir -p deep/er; echo x > deep/er/file; git add -A; git commit -qm half; git checkout -q -b other; echo y > untracked",
           again.cwd,
         );
         const after = await place(world, {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { until } from "../until.ts";
-import { accessFaults, picture, withBrowser } from "./browser.ts";
+import { accessFaults, picture, watchedPage, withBrowser } from "./browser.ts";
 import { openStudio } from "./ground.ts";
 import { openedStudio } from "./opened.ts";
 
@@ -112,6 +112,37 @@ describe("the studio while runs move", withBrowser, () => {
     assert.equal(await page.getByRole("link", { name: "Start", exact: true }).count(), 0);
     writeFileSync(file, text);
     await page.getByText("The check found nothing.").waitFor();
+  });
+
+  test("what is not trusted starts only once its list is ticked, and a list that changes is ticked again", async () => {
+    const { browser, ground } = opened;
+    const careful = await openStudio({ ...ground, env: { ...ground.env, LOCKSTEP_TRUST: undefined } });
+    const { page, faults } = await watchedPage(browser);
+    await page.goto(careful.url);
+    await page.goto(`${careful.origin}/flows/fixer/start`);
+    const list = page.getByLabel("What is to be trusted");
+    const tick = page.getByLabel("I have read this and trust it");
+    const start = page.getByRole("button", { name: "Start the run" });
+    await list.getByText("node --test").waitFor();
+    assert.equal(await start.isDisabled(), true);
+    await page.getByLabel("issue *").fill("8");
+    await page.getByLabel("Script in place of a model").fill("again.yaml");
+    await page.keyboard.press("Control+Enter");
+    assert.equal(new URL(page.url()).pathname, "/flows/fixer/start");
+    await tick.check();
+    assert.equal(await start.isDisabled(), false);
+    const file = join(ground.folder, ".agent/fixer/steps_registry.json");
+    const text = readFileSync(file, "utf8");
+    writeFileSync(file, text.replace("node --test", "node --test --watch"));
+    await list.getByText("node --test --watch").waitFor();
+    assert.deepEqual([await tick.isChecked(), await start.isDisabled()], [false, true]);
+    writeFileSync(file, text);
+    await list.getByText("node --test --watch").waitFor({ state: "detached" });
+    await tick.check();
+    await start.click();
+    await page.waitForURL(/\/runs\/[a-z0-9]+$/);
+    assert.deepEqual(faults, []);
+    await careful.close();
   });
 
   test("a studio that is killed is seen to be gone, and comes back with its runs", async () => {

@@ -7,8 +7,15 @@ import type { Fault, Usage } from "../../flow/event.ts";
 import { isObject, type Json } from "../../flow/json.ts";
 import type { MeteredReply } from "./script.ts";
 
-/** `used` are the marks of the replies that were given before: a resumed run does not hear them again. */
-export function createScripted(replies: readonly MeteredReply[], used: readonly Json[] = []): Backend {
+/**
+ * `used` are the marks of the replies that were given before: a resumed run does not hear them again. `more`: what a person
+ * does who has more replies.
+ */
+export function createScripted(
+  replies: readonly MeteredReply[],
+  used: readonly Json[] = [],
+  more: (run: string) => string = (run) => `Continue with: lockstep resume ${run} --script MORE`,
+): Backend {
   const spent = new Set<number>(used.filter((mark) => typeof mark === "number"));
   let first = 0;
 
@@ -25,7 +32,7 @@ export function createScripted(replies: readonly MeteredReply[], used: readonly 
     }
     const message =
       `The script has no reply left for step "${request.asker.step}" (visit ${request.asker.visit}). ` +
-      `Continue with: lockstep resume ${request.asker.key.split("/", 1)[0]} --script MORE`;
+      more(request.asker.key.split("/", 1)[0]!);
     return Promise.resolve(fault({ kind: "script", code: "SCRIPT_EXHAUSTED", message }));
   }
 

@@ -74,6 +74,8 @@ async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number
   if (flags.json)
     screen.document({
       v: 1,
+      kind: "lockstep-run-as-test",
+      ok: astray === null,
       run,
       file: flags.out,
       heard: page,
@@ -82,6 +84,7 @@ async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number
       replies,
       kept,
       astray,
+      ...(astray !== null && { reason: `The ${as} does not go the way of the run. ${astray}` }),
     });
   else if (flags.out !== undefined)
     screen.tell(

@@ -1,12 +1,12 @@
 /** `lockstep fuzz AGENT`: runs an agent against a hostile model, in memory. The report goes to stdout. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { TestReply } from "../../flow/flow-test.ts";
+import type { FlowTest } from "../../flow/flow-test.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { readTestSettings } from "../../load/test-settings.ts";
 import { elementsOf } from "../../proof/elements.ts";
-import { writeTests } from "../../proof/write-tests.ts";
+import { testItems, writeTests } from "../../proof/write-tests.ts";
 import { flowDigest } from "../../run/load.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
@@ -123,6 +123,7 @@ function shape(
     what,
     persona,
     script: test.script.map(({ line: _line, ...reply }) => reply),
+    test: testItems([test]).join("\n"),
     numbers,
     tries,
     ...(isSaved && { file }),
@@ -161,9 +162,9 @@ function report(
   for (const { isBroken, name, what, persona, test, tries, file } of cases) {
     const mark = isBroken ? out("red", "✗") : out("yellow", "!");
     lines.push(
-      `${mark} ${out("bold", name)}  ${shownInLine(what)}`,
+      `${mark} ${out("bold", name === "author" ? "your rule" : name)}  ${shownInLine(what)}`,
       `    ${count(test.script.length, "response")} of a model that is ${persona}, found smallest after ${count(tries, "try", "tries")}`,
-      ...scriptLines(test.script).map((line) => `    ${line}`),
+      ...testLines(test).map((line) => `    ${line}`),
       ...(flags.save ? [`    saved as ${file}`] : []),
       "",
     );
@@ -174,12 +175,11 @@ function report(
   return [...lines, weak === 0 ? held : `${held}, ${count(weak, "weakness", "weaknesses")}`].join("\n");
 }
 
-function scriptLines(script: readonly TestReply[]): readonly string[] {
-  const lines = script
-    .slice(0, MOST_SHOWN)
-    .map(({ line: _line, ...reply }) => shownInLine(JSON.stringify(reply), 160));
-  const more = script.length - lines.length;
-  return more > 0 ? [...lines, `and ${count(more, "response")} more`] : lines;
+/** The test as it stands in a file: what checks and tools gave is part of the case. */
+function testLines(test: FlowTest): readonly string[] {
+  const lines = testItems([test]).map((line) => shownInLine(line.slice(2), 160));
+  const more = lines.length - MOST_SHOWN;
+  return more > 0 ? [...lines.slice(0, MOST_SHOWN), `and ${count(more, "line")} more`] : lines;
 }
 
-const MOST_SHOWN = 8;
+const MOST_SHOWN = 16;

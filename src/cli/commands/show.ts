@@ -46,7 +46,8 @@ export async function showRun(call: CallOf<"show">): Promise<number> {
       screen.document(result);
       return code;
     }
-    const report = renderReport(result, resumeCommand(call, result), screen.out, call.typed);
+    const onward = run === ref ? resumeCommand(call, result) : null;
+    const report = renderReport(result, onward, screen.out, call.typed);
     screen.print([...lines, report, ...stepTable(result, screen.out)].join("\n"));
     return code;
   });

@@ -62,7 +62,7 @@ function choose(call: CallOf<"test">, { names, agents, remarks }: TestsNamed): r
   refuseOnlyInCi(agents, host.env);
   const project = findProject(call.cwd, call.stateDir);
   if (agents.every(({ tests }) => tests.length === 0))
-    throw noTests(names.length > 0 ? names : listAgents(project), remarks);
+    throw noTests(names.length > 0 ? names : listAgents(project), remarks, createFiles(project.root));
   const { stateDir } = project;
   const failed = flags["last-failed"] ? failedBefore(stateDir) : null;
   const chosen = chooseTests(agents, { pattern: flags.test, failed, shard: flags.shard });
@@ -74,8 +74,14 @@ function choose(call: CallOf<"test">, { names, agents, remarks }: TestsNamed): r
   return chosen;
 }
 
-function noTests(names: readonly string[], remarks: readonly string[]): RunnerError {
+function noTests(names: readonly string[], remarks: readonly string[], files: FileTree): RunnerError {
   const name = names.length === 1 ? names[0]! : "NAME";
+  const folder = `.agent/${name}/tests`;
+  if (names.length === 1 && files.list(folder) === null && files.read(folder).kind !== "missing")
+    return new RunnerError(
+      "USAGE",
+      `${folder} is not a folder that can be read, so there are no tests in it.`,
+    );
   return new RunnerError(
     "USAGE",
     remarks[0] ??

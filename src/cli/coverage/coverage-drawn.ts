@@ -51,10 +51,12 @@ function readCoverage(call: CallOf<"graph">, file: string, agent: string): Cover
     value.kind === "lockstep-coverage" &&
     value.v === 1 &&
     Array.isArray(value.elements) &&
-    value.elements.every(
-      (one) => isObject(one as Json) && typeof one.id === "string" && typeof one.hits === "number",
-    );
+    value.elements.every((one) => isObject(one as Json) && typeof one.id === "string" && isCount(one.hits));
   if (!isCoverage) return refuse("is not a coverage file");
   const coverage = value as unknown as Coverage;
   return coverage.agent === agent ? coverage : refuse(`is about another agent, "${coverage.agent}"`);
+}
+
+function isCount(hits: unknown): boolean {
+  return Number.isSafeInteger(hits) && (hits as number) >= 0;
 }

@@ -2,30 +2,19 @@
 import type { OutlineNode, Outline, Target } from "../../tell/outline.ts";
 import { layOutGraph, type LayoutNode, type Point } from "../../tell/graph-layout.ts";
 import {
+  drawnParts,
   coverageOfNode,
   coverageOfWay,
-  keysOf,
-  leadsToItself,
   nodeLines,
-  otherTargets,
   targetText,
   wayLines,
-  waysOf,
   worstOf,
   type Way,
 } from "../../tell/graph-words.ts";
 import { shown, widthOf } from "../text/text.ts";
 
 export function renderSvg({ agent, title, nodes, edges }: Outline): string {
-  const ways = waysOf(edges);
-  const around = Map.groupBy(
-    ways.filter((way) => leadsToItself(way.edges[0]!)),
-    (way) => way.from,
-  );
-  const between = ways.filter((way) => !leadsToItself(way.edges[0]!));
-  const others = otherTargets(ways);
-  const keyOf = keysOf(nodes, others);
-  const step = (id: string) => keyOf({ kind: "step", step: id });
+  const { ways, around, between, others, keyOf, stepKey: step } = drawnParts({ nodes, edges });
   const boxes = [
     ...nodes.map((node) => stepBox(node, step(node.id), around.get(node.id) ?? [])),
     ...others.map((to) => {

@@ -19,6 +19,8 @@ type RecordedBreach = Breach & { readonly run: string };
 
 type HeldOver = {
   readonly agent: string;
+  /** Where the properties are written. */
+  readonly file: string | null;
   readonly runs: number;
   /** Runs that can only partly be read, or not at all. */
   readonly damaged: number;
@@ -104,7 +106,7 @@ async function heldOver(
           await new Promise(setImmediate);
           if (stopped.aborted) break;
         }
-      all.push({ agent, runs, damaged, breaches });
+      all.push({ agent, file: rules.file, runs, damaged, breaches });
     }
     return all;
   }).finally(() => call.screen.status(null));
@@ -113,7 +115,7 @@ async function heldOver(
 const SHOWN_EVERY = 50;
 
 function textOf(
-  { agent, runs, damaged, breaches }: HeldOver,
+  { agent, file, runs, damaged, breaches }: HeldOver,
   { screen, typed }: CallOf<"test">,
 ): readonly string[] {
   const paint = screen.out;
@@ -123,8 +125,8 @@ function textOf(
     broken === 0 ? paint("green", "every property held") : `${count(broken, "run")} broke a property`;
   return [
     `${paint("bold", shownInLine(agent))}: ${count(runs, "recorded run")}${partly}; ${how}`,
-    ...breaches.flatMap(({ run, rule, at, what }) => [
-      `${paint("red", "✗")} ${shownInLine(rule)}: ${shownInLine(what)}`,
+    ...breaches.flatMap(({ run, rule, line, at, what }) => [
+      `${paint("red", "✗")} ${shownInLine(rule)}: ${shownInLine(what)}${line === null || file === null ? "" : `  ${paint("dim", `${shownInLine(file)}:${line}`)}`}`,
       `    ${typed(`lockstep why ${shownInLine(run)} ${shownInLine(at)}`.trimEnd())}`,
     ]),
   ];

@@ -35,8 +35,9 @@ function testDocument({
   look,
   drifted,
 }: Tested) {
-  const differences = unmet.map(({ key, line: at, at: below, expected, got, first, diff }) => ({
+  const differences = unmet.map(({ key, file: inFile, line: at, at: below, expected, got, first, diff }) => ({
     key,
+    ...(inFile !== undefined && { file: inFile }),
     line: at,
     at: below,
     expected,

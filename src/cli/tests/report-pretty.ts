@@ -42,7 +42,7 @@ function testText({ agent, test, status, unmet, because, look }: Tested, paint: 
     ...unmetRows(one).map(([name, text], at) =>
       row(
         at === 0 ? shownInLine(unmetPlace(one)) : "",
-        `${name.padEnd(8)}  ${shownInLine(text, 2000)}${at === 0 ? `  ${place(test.file, one.line, paint)}` : ""}`,
+        `${name.padEnd(8)}  ${shownInLine(text, 2000)}${at === 0 ? `  ${place(one.file ?? test.file, one.line, paint)}` : ""}`,
       ),
     ),
     ...(one.diff ?? []).map((line) =>

@@ -17,10 +17,10 @@ import {
   type Paint,
 } from "./text.ts";
 
-/** `resume`: the command that goes on with the run. `typed`: commands as the user types them. `width`: of the terminal. */
+/** `resume`: the command that goes on with the run; null: it is not recorded here, and nothing can. `typed`: commands as the user types them. `width`: of the terminal. */
 export function renderReport(
   result: Shown,
-  resume: string,
+  resume: string | null,
   paint: Paint,
   typed: (text: string) => string = (text) => text,
   width = Infinity,
@@ -52,7 +52,7 @@ export function renderReport(
     ),
     ...rows(
       "next",
-      nextAction(result, resume).map((text) => paint("cyan", typed(text))),
+      resume === null ? [] : nextAction(result, resume).map((text) => paint("cyan", typed(text))),
     ),
   ].join("\n");
 }

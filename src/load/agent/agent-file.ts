@@ -22,7 +22,7 @@ import {
   type Document,
 } from "../text/document.ts";
 import { recordOf } from "../text/record.ts";
-import { escapesProject, joinPath } from "../text/paths.ts";
+import { escapesProject, joinPath, parentFolder } from "../text/paths.ts";
 import { isWriting, type AgentSource } from "./agent-shape.ts";
 import { DEFAULTS } from "./defaults.ts";
 import { mcpSetting, serversOf, type Declared } from "./mcp.ts";
@@ -38,6 +38,14 @@ export function open(files: Files, file: string, about: About, findings: Finding
   };
   switch (read.kind) {
     case "missing": {
+      const folder = files.read(parentFolder(file));
+      // A folder that is a link out of the project is there, and is not looked into.
+      if (folder.kind === "refused")
+        return refuse({
+          ...unreadable(parentFolder(file), folder.why),
+          code: about.unreadable,
+          fix: COPY_IT,
+        });
       const fix = `Create ${file}, or ${about.otherwise}.`;
       return refuse({ code: about.missing, document, pointer: "", message: about.says, fix });
     }
@@ -54,6 +62,9 @@ export function open(files: Files, file: string, about: About, findings: Finding
     }
   }
 }
+
+const COPY_IT =
+  "Copy what the link leads to into the project: only links to places in the project are followed.";
 
 /** The words for a file that cannot be opened. */
 export type About = {

@@ -8,7 +8,7 @@ import { allKeys, announced, copyOffered, EVERYWHERE, keysAreOn, switchKeys, use
 import { useLive, useSeconds } from "./listen.ts";
 import { Foreign } from "./parts/foreign.tsx";
 import { useProject } from "./project.ts";
-import { ALL_RUNS, type Route } from "./route.ts";
+import { ALL_RUNS, runAt, visitText, type Route, type VisitName } from "./route.ts";
 import { createStore, useStore } from "./store.ts";
 import { setTheme, theme, THEMES } from "./themes.ts";
 
@@ -21,6 +21,16 @@ export type RailPlace = {
 
 /** A part of the breadcrumb; without a route it is where one is. */
 export type Crumb = { readonly text: string; readonly to?: Route };
+
+/** The way to a screen about one visit. */
+export function visitCrumbs(run: string, visit: VisitName, screen: string): readonly Crumb[] {
+  return [
+    { text: "Runs", to: ALL_RUNS },
+    { text: run, to: runAt(run) },
+    { text: visitText(visit), to: runAt(run, visit) },
+    { text: screen },
+  ];
+}
 
 const help = createStore(false);
 

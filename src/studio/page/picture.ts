@@ -2,16 +2,7 @@
 import { widthOf } from "../../flow/text/figures.ts";
 import { shownInLine } from "../../flow/text/harmless.ts";
 import { layOutGraph, type LayoutNode, type Point } from "../../tell/graph-layout.ts";
-import {
-  keysOf,
-  KIND_WORDS,
-  leadsToItself,
-  otherTargets,
-  targetText,
-  wayLines,
-  waysOf,
-  type Way,
-} from "../../tell/graph-words.ts";
+import { drawnParts, KIND_WORDS, targetText, wayLines, type Way } from "../../tell/graph-words.ts";
 import type { Outline, OutlineNode, Target } from "../../tell/outline.ts";
 import { wayKey } from "./stand.ts";
 
@@ -84,16 +75,8 @@ export function outlineAround(outline: Outline, near: string, most = MOST_AROUND
 
 /** @param rows lines below the title of a step: what it is, and what a run adds to it */
 export function pictureOf(outline: Outline, rows: 1 | 2): Picture {
-  const { nodes, edges } = outline;
-  const ways = waysOf(edges);
-  const around = Map.groupBy(
-    ways.filter((way) => leadsToItself(way.edges[0]!)),
-    (way) => way.from,
-  );
-  const between = ways.filter((way) => !leadsToItself(way.edges[0]!));
-  const others = otherTargets(ways);
-  const keyOf = keysOf(nodes, others);
-  const stepKey = (id: string) => keyOf({ kind: "step", step: id });
+  const { nodes } = outline;
+  const { ways, around, between, others, keyOf, stepKey } = drawnParts(outline);
   const sizes = new Map<string, LayoutNode & Omit<PictureBox, "x" | "y">>();
   for (const node of nodes) {
     const loops = (around.get(node.id) ?? []).flatMap(wayLines);

@@ -41,7 +41,12 @@ test("a recorded run passes as a test; a changed prompt is reported at its respo
   world.write(".agent/a/tests/README.md", "Tests.\n");
   const exported = await world.lockstep(["export", "@last", "--test", "--out", file, "--json"]);
   assert.equal(exported.code, 0, exported.stderr);
-  const { heard } = JSON.parse(exported.stdout) as { readonly heard: string };
+  const { heard, kind, ok } = JSON.parse(exported.stdout) as {
+    readonly heard: string;
+    readonly kind: string;
+    readonly ok: boolean;
+  };
+  assert.deepEqual([kind, ok], ["lockstep-run-as-test", true]);
   assert.equal(heard, ".agent/a/tests/recorded.heard.md");
   assert.ok(readFileSync(join(world.root, heard), "utf8").includes("## Response 2: closure.a #1"));
   const redacted = ["export", "@last", "--test", "--redact", "--out", ".agent/a/tests/redacted.yaml"];

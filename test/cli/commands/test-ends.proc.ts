@@ -1,6 +1,6 @@
 /** How the commands about tests end: by a signal at any time, without tests, with a report that cannot be written, quietly. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createWorld, onlyDocument, writeAgent, type World } from "../world.ts";
@@ -181,4 +181,83 @@ test("a state folder that is a file does not keep tests from being judged", asyn
   mkdirSync(join(world.root, "x"));
   writeFileSync(join(world.root, TESTS), PASSING);
   assert.equal((await world.lockstep(["test"])).code, 0);
+});
+
+test("a broken rule names its own line, and the visit that broke it; the run of a test offers no resume", async () => {
+  using world = worldWith(
+    "params: { topic: a }\ntests: [{ name: goes on, script: [initial.note next, continuation.note handoff], until: closure.note }]\n",
+  );
+  world.write(
+    ".agent/notes/tests/settings.yaml",
+    "within:\n  turns: 1\nbefore:\n  continuation.note: closure.note\nnever:\n  - initial.note next\n",
+  );
+  const failed = await world.lockstep(["test"]);
+  assert.equal(failed.code, 7, failed.stderr);
+  const rows = [
+    [
+      /settings\.continuation\.note@1 expected {2}within turns {2}\S+settings\.yaml:2\n/,
+      "the turn was taken there",
+    ],
+    [
+      /settings\.continuation\.note@1 expected {2}before continuation\.note {2}\S+settings\.yaml:4\n/,
+      "before",
+    ],
+    [/settings\.initial\.note@1 +expected {2}never initial\.note next {2}\S+settings\.yaml:6\n/, "never"],
+  ] as const;
+  for (const [says, why] of rows) assert.match(failed.stdout, says, why);
+  const { tests } = onlyDocument(await world.lockstep(["test", "--json"])) as unknown as {
+    readonly tests: readonly {
+      readonly unmet: readonly { readonly file?: string; readonly line: number }[];
+    }[];
+  };
+  assert.deepEqual(
+    tests[0]!.unmet.map(({ file, line }) => `${file}:${line}`).toSorted(),
+    [2, 4, 6].map((line) => `.agent/notes/tests/settings.yaml:${line}`),
+  );
+  world.write(TESTS, "params: { topic: a }\ntests: [{ name: ends early, script: [initial.note next] }]\n");
+  world.write(".agent/notes/tests/settings.yaml", "{}\n");
+  const early = await world.lockstep(["test"]);
+  const [, file = ""] = /lockstep why (\S+)/.exec(early.stdout) ?? [];
+  for (const command of ["show", "why", "logs"]) {
+    const told = await world.lockstep([command, file]);
+    assert.equal(told.code, 0, told.stderr);
+    assert.doesNotMatch(told.stdout, /lockstep resume/, command);
+  }
+});
+
+test("what is there and cannot be read is not said to be missing", async () => {
+  using world = worldWith();
+  world.write(".agent/notes/tests", "a file");
+  const tests = await world.lockstep(["test", "notes"]);
+  assert.equal(tests.code, 2);
+  assert.match(tests.stderr, /\.agent\/notes\/tests is not a folder that can be read/);
+  symlinkSync(world.env.HOME!, join(world.root, ".agent/linked"));
+  const linked = await world.lockstep(["test", "linked"]);
+  assert.equal(linked.code, 2);
+  assert.match(
+    linked.stdout,
+    /\.agent\/linked cannot be read: a link leads out of the project\.[\s\S]*Copy what the link leads to/,
+  );
+  for (const hits of [-1, 0.5, "3"]) {
+    const elements = [{ id: "initial.note", hits }];
+    world.write("c.json", JSON.stringify({ v: 1, kind: "lockstep-coverage", agent: "notes", elements }));
+    const drawn = await world.lockstep(["graph", "notes", "--coverage", "c.json"]);
+    assert.equal(drawn.code, 2, `${hits}`);
+    assert.match(drawn.stderr, /c\.json is not a coverage file/);
+  }
+});
+
+test("fuzz prints a case as a whole test, with what checks and tools gave, and speaks of your rules", async () => {
+  using world = worldWith();
+  world.write(".agent/notes/tests/settings.yaml", "within: { visits: 1 }\n");
+  const told = await world.lockstep(["fuzz", "notes", "--runs", "100"]);
+  assert.equal(told.code, 7, told.stderr);
+  assert.match(told.stdout, /✗ your rule {2}within visits[\s\S]*\n {4}- name: [\s\S]*\n {6}script:\n/);
+  assert.doesNotMatch(told.stdout, /author/);
+  const { broken } = onlyDocument(
+    await world.lockstep(["fuzz", "notes", "--runs", "100", "--json"]),
+  ) as unknown as {
+    readonly broken: readonly { readonly test: string }[];
+  };
+  assert.match(broken[0]!.test, /^ {2}- name: .*\n[\s\S]*script:/);
 });

@@ -155,7 +155,17 @@ for (const [filter, sort, isUp, runs] of lists)
 test("states are counted in the order in which a person wants to know", () => {
   assert.deepEqual(
     countStates(LIST).map(({ state, count }) => `${state} ${count}`),
-    ["running 1", "waiting 0", "paused 0", "interrupted 0", "failed 1", "damaged 0", "completed 2"],
+    [
+      "running 1",
+      "queued 0",
+      "waiting 0",
+      "paused 0",
+      "interrupted 0",
+      "poisoned 0",
+      "failed 1",
+      "damaged 0",
+      "completed 2",
+    ],
   );
 });
 

@@ -7,6 +7,7 @@ import { effectRows } from "../effect-rows.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { PageLink } from "../go.tsx";
 import { useLive } from "../listen.ts";
+import { Columns } from "../parts/columns.tsx";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { Await, Blank } from "../parts/status.tsx";
@@ -102,63 +103,48 @@ function EffectTable({
         {document.dryRun && <span class="chip">dry run: nothing was done</span>}
         {unheard > 0 && <span class="chip warn">{unheard} intended, and not known to be done</span>}
       </div>
-      <div class="scroll" tabIndex={0} role="group" aria-label="Table of effects">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">State</th>
-              <th scope="col">What</th>
-              <th scope="col">Detail</th>
-              <th scope="col">From</th>
-              <th scope="col" class="num">
-                When
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((effect, at) => (
-              <tr key={at}>
-                <td>
-                  <span class={`chip ${TONES[effect.state]}`}>{effect.state}</span>
-                </td>
-                <td>
-                  <b>
-                    <Foreign text={effect.kind} most={60} />
-                  </b>{" "}
-                  <Foreign text={effect.target} most={120} mono />
-                </td>
-                <td>
-                  <Foreign text={effect.detail} most={600} />
-                </td>
-                <td class="nowrap">
-                  <PageLink
-                    to={runAt(
-                      effect.run,
-                      effect.step === null || effect.visit === null
-                        ? null
-                        : { step: effect.step, visit: effect.visit },
-                    )}
-                  >
-                    {isOfAll && <Foreign text={`${effect.agent} ${effect.run} `} most={80} />}
-                    {effect.step === null || effect.visit === null ? (
-                      isOfAll ? (
-                        ""
-                      ) : (
-                        "the run"
-                      )
-                    ) : (
-                      <Foreign text={visitText({ step: effect.step, visit: effect.visit })} most={60} mono />
-                    )}
-                  </PageLink>
-                </td>
-                <td class="num soft">
-                  <Ago at={effect.at} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Columns label="Table of effects" names={["State", "What", "Detail", "From", "When"]} numbers={1}>
+        {rows.map((effect, at) => (
+          <tr key={at}>
+            <td>
+              <span class={`chip ${TONES[effect.state]}`}>{effect.state}</span>
+            </td>
+            <td>
+              <b>
+                <Foreign text={effect.kind} most={60} />
+              </b>{" "}
+              <Foreign text={effect.target} most={120} mono />
+            </td>
+            <td>
+              <Foreign text={effect.detail} most={600} />
+            </td>
+            <td class="nowrap">
+              <PageLink
+                to={runAt(
+                  effect.run,
+                  effect.step === null || effect.visit === null
+                    ? null
+                    : { step: effect.step, visit: effect.visit },
+                )}
+              >
+                {isOfAll && <Foreign text={`${effect.agent} ${effect.run} `} most={80} />}
+                {effect.step === null || effect.visit === null ? (
+                  isOfAll ? (
+                    ""
+                  ) : (
+                    "the run"
+                  )
+                ) : (
+                  <Foreign text={visitText({ step: effect.step, visit: effect.visit })} most={60} mono />
+                )}
+              </PageLink>
+            </td>
+            <td class="num soft">
+              <Ago at={effect.at} />
+            </td>
+          </tr>
+        ))}
+      </Columns>
     </section>
   );
 }

@@ -4,6 +4,7 @@ import { duration } from "../../../flow/text/figures.ts";
 import { targetText } from "../../../tell/graph-words.ts";
 import type { FiguresDocument } from "../../wire.ts";
 import { dollars, percentOf, shortCount } from "../figures.ts";
+import { Columns } from "../parts/columns.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { measured, sharesOf, stepMeasure } from "./figures-model.ts";
 import type { OpenRuns } from "./runs-behind.tsx";
@@ -26,20 +27,9 @@ function FigureTable({ title, about, columns, figuresFrom = 1, children }: Table
         <h2>{title}</h2>
         <span class="soft small">{about}</span>
       </div>
-      <div class="scroll" tabIndex={0} role="group" aria-label={title}>
-        <table>
-          <thead>
-            <tr>
-              {columns.map((name, at) => (
-                <th key={name} scope="col" class={at >= figuresFrom ? "num" : undefined}>
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>{children}</tbody>
-        </table>
-      </div>
+      <Columns label={title} names={columns} numbers={columns.length - figuresFrom}>
+        {children}
+      </Columns>
     </section>
   );
 }

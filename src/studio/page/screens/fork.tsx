@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { count } from "../../../flow/text/figures.ts";
 import type { JudgedDocument, MomentDocument, Refusal, StartedDocument, WhyDocument } from "../../wire.ts";
 import { act, refusedOf, useAsk, type RefusedRequest } from "../ask.ts";
-import { ScreenFrame } from "../frame.tsx";
+import { ScreenFrame, visitCrumbs } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";
 import { useKeys } from "../keys.ts";
 import { CopyCommand } from "../parts/copy.tsx";
@@ -13,7 +13,7 @@ import { Foreign, ForeignBlock } from "../parts/foreign.tsx";
 import { Await, Blank, Failed, Loading } from "../parts/status.tsx";
 import { TrustList } from "../parts/trust.tsx";
 import { useMayAct, useProject } from "../project.ts";
-import { ALL_RUNS, runAt, visitText, type Route } from "../route.ts";
+import { runAt, visitText, type Route } from "../route.ts";
 import {
   editedWords,
   forkBefore,
@@ -33,14 +33,7 @@ export function ForkScreen({ route }: { readonly route: ForkRoute }): JSX.Elemen
     `runs/${encodeURIComponent(run)}/why/${encodeURIComponent(visitText(visit))}`,
   );
   return (
-    <ScreenFrame
-      crumbs={[
-        { text: "Runs", to: ALL_RUNS },
-        { text: run, to: runAt(run) },
-        { text: visitText(visit), to: runAt(run, visit) },
-        { text: "Fork" },
-      ]}
-    >
+    <ScreenFrame crumbs={visitCrumbs(run, visit, "Fork")}>
       <div class="head">
         <div class="titles">
           <h1>

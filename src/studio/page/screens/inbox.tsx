@@ -8,6 +8,7 @@ import { ScreenFrame } from "../frame.tsx";
 import { PageLink } from "../go.tsx";
 import { useKeys } from "../keys.ts";
 import { useLive, useSeconds } from "../listen.ts";
+import { Columns } from "../parts/columns.tsx";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Diff } from "../parts/diff.tsx";
 import { Foreign, ForeignBlock } from "../parts/foreign.tsx";
@@ -255,46 +256,34 @@ function Answered({ document }: { readonly document: QuestionsDocument }): JSX.E
       <div class="card-head">
         <h2>Answered</h2>
       </div>
-      <div class="scroll" tabIndex={0} role="group" aria-label="Answered questions">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Agent</th>
-              <th scope="col">Step</th>
-              <th scope="col">Question</th>
-              <th scope="col">Answer</th>
-              <th scope="col">By</th>
-              <th scope="col" class="num">
-                When
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {document.answered.map((one, at) => (
-              <tr key={`${one.run} ${one.id} ${at}`}>
-                <td>
-                  <Foreign text={one.agent} most={40} />
-                </td>
-                <td class="nowrap">
-                  <PageLink to={runAt(one.run, { step: one.step, visit: one.visit })}>
-                    <Foreign text={`${one.step}@${one.visit}`} most={50} mono />
-                  </PageLink>
-                </td>
-                <td>
-                  <Foreign text={one.question} most={120} />
-                </td>
-                <td>
-                  <strong>{one.answer === null ? "none" : <Foreign text={one.answer} most={80} />}</strong>
-                </td>
-                <td class="nowrap soft">{one.by === null ? "" : <Foreign text={one.by} most={30} />}</td>
-                <td class="num soft">
-                  <Ago at={one.at} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Columns
+        label="Answered questions"
+        names={["Agent", "Step", "Question", "Answer", "By", "When"]}
+        numbers={1}
+      >
+        {document.answered.map((one, at) => (
+          <tr key={`${one.run} ${one.id} ${at}`}>
+            <td>
+              <Foreign text={one.agent} most={40} />
+            </td>
+            <td class="nowrap">
+              <PageLink to={runAt(one.run, { step: one.step, visit: one.visit })}>
+                <Foreign text={`${one.step}@${one.visit}`} most={50} mono />
+              </PageLink>
+            </td>
+            <td>
+              <Foreign text={one.question} most={120} />
+            </td>
+            <td>
+              <strong>{one.answer === null ? "none" : <Foreign text={one.answer} most={80} />}</strong>
+            </td>
+            <td class="nowrap soft">{one.by === null ? "" : <Foreign text={one.by} most={30} />}</td>
+            <td class="num soft">
+              <Ago at={one.at} />
+            </td>
+          </tr>
+        ))}
+      </Columns>
     </section>
   );
 }

@@ -193,6 +193,12 @@ export function FreeRows({
   );
 }
 
+const LIMITS = [
+  ["Most model answers", "turns", "numeric"],
+  ["Most US dollars", "costUsd", "decimal"],
+  ["Most minutes", "minutes", "decimal"],
+] as const;
+
 export function RunChoices({
   given,
   script,
@@ -250,30 +256,16 @@ export function RunChoices({
           </div>
         </div>
         <div class="columns thin">
-          <LabelledField name="Most model answers">
-            <input
-              type="text"
-              inputMode="numeric"
-              value={given.turns}
-              onInput={(event) => change({ turns: event.currentTarget.value })}
-            />
-          </LabelledField>
-          <LabelledField name="Most US dollars">
-            <input
-              type="text"
-              inputMode="decimal"
-              value={given.costUsd}
-              onInput={(event) => change({ costUsd: event.currentTarget.value })}
-            />
-          </LabelledField>
-          <LabelledField name="Most minutes">
-            <input
-              type="text"
-              inputMode="decimal"
-              value={given.minutes}
-              onInput={(event) => change({ minutes: event.currentTarget.value })}
-            />
-          </LabelledField>
+          {LIMITS.map(([name, limit, mode]) => (
+            <LabelledField key={limit} name={name}>
+              <input
+                type="text"
+                inputMode={mode}
+                value={given[limit]}
+                onInput={(event) => change({ [limit]: event.currentTarget.value })}
+              />
+            </LabelledField>
+          ))}
         </div>
         <div class="columns thin">
           <LabelledField name="Worktree">

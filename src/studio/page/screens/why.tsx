@@ -1,10 +1,10 @@
 /** Why a visit went the way it did, on a page of its own. */
 import type { JSX } from "preact";
-import { ScreenFrame } from "../frame.tsx";
+import { ScreenFrame, visitCrumbs } from "../frame.tsx";
 import { useKeys } from "../keys.ts";
 import { useLive } from "../listen.ts";
 import { Inspector } from "../parts/inspector.tsx";
-import { ALL_RUNS, runAt, visitText, type Route } from "../route.ts";
+import type { Route } from "../route.ts";
 
 type WhyRoute = Extract<Route, { readonly at: "why" }>;
 
@@ -29,14 +29,7 @@ export function WhyScreen({ route: { run, visit } }: { readonly route: WhyRoute 
     },
   });
   return (
-    <ScreenFrame
-      crumbs={[
-        { text: "Runs", to: ALL_RUNS },
-        { text: run, to: runAt(run) },
-        { text: visitText(visit), to: runAt(run, visit) },
-        { text: "Why" },
-      ]}
-    >
+    <ScreenFrame crumbs={visitCrumbs(run, visit, "Why")}>
       <div class="head">
         <div class="titles">
           <h1>Why it went there</h1>
