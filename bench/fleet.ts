@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { makeFleetTables } from "../src/fleet/open.ts";
+import { measureDispatch } from "./fleet-dispatch.ts";
 import { openJournal, runLoaded, type Backend, type Journal } from "../src/run/index.ts";
 import {
   ANSWER,
@@ -36,6 +37,7 @@ export async function measureFleet(folder: string): Promise<readonly Row[]> {
       await lone(folder, journal, raw),
       await together(folder, journal, raw),
       await waiting(folder, journal),
+      ...(await measureDispatch({ folder, address, journal, plain: raw.spreadInserts })),
     ];
   } finally {
     await journal.close();
@@ -138,6 +140,7 @@ async function openRaw(server: string, schema: string): Promise<Raw> {
     },
     async close() {
       await pool.query({ text: `DROP SCHEMA ${schema} CASCADE` });
+      await pool.query({ text: `DROP SCHEMA IF EXISTS ${schema}_boss CASCADE` });
       await pool.end();
     },
   };

@@ -4,8 +4,13 @@ import { after, before, describe, test } from "node:test";
 import { replies, script, writeAgent } from "../cli/world.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
 import { until } from "../until.ts";
+import type { Entry } from "../../src/flow/event.ts";
+import type { Flow } from "../../src/flow/flow.ts";
+import { offerRuns } from "../../src/fleet/offer.ts";
+import { wakeWithin } from "../../src/journal/postgres/wake.ts";
+import { startModel } from "./fleet-model.ts";
 import { createFleetWorld } from "./fleet-world.ts";
-import { needsFleet, programs } from "./fleet-server.ts";
+import { needsFleet, postgresAt, programs } from "./fleet-server.ts";
 
 const { skip } = needsFleet("a fleet by its commands");
 
@@ -48,5 +53,53 @@ describe("a fleet", { skip }, () => {
     assert.equal((await world.lockstep(["fleet", "ps", "--self"], { env: world.around })).code, 1);
     const retry = await world.lockstep(["fleet", "retry", runs[0]!], { env: world.around });
     assert.match(retry.stderr, /is not poisoned/);
+  });
+
+  test("workers that are drained in turn, with init in between, repeat and lose nothing", async () => {
+    using model = await startModel(100);
+    using world = await createFleetWorld(`${server.url}?schema=rolling`, model.config);
+    writeAgent(world, "notes");
+    let worker = world.startWorker("--name", "w0", "--concurrency", "4");
+    await worker.ready();
+    await world.submit("notes", 16);
+    for (let at = 1; at <= 2; at += 1) {
+      const before = model.asked.length;
+      await until(() => model.asked.length >= before + 5, "it asks");
+      const next = world.startWorker("--name", `w${at}`, "--concurrency", "4");
+      await next.ready();
+      const init = world.lockstep(["fleet", "init"], { env: world.around });
+      worker.process.kill("SIGTERM");
+      assert.equal(await worker.gone(), 0, worker.stderr());
+      assert.equal((await init).code, 0);
+      worker = next;
+    }
+    await until(async () => (await world.outcomes()).completed === 16, "all are completed");
+    assert.equal(model.asked.length, 48, "each question once");
+  });
+
+  test("a role that submits can neither delete nor read another schema", async () => {
+    using world = await createFleetWorld(`${server.url}?schema=roles`);
+    const { schema } = world.postgres;
+    await world.postgres.send({
+      name: "",
+      text: `CREATE ROLE submitter LOGIN; GRANT USAGE ON SCHEMA ${schema} TO submitter;
+        GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA ${schema} TO submitter; GRANT UPDATE ON ${schema}.run TO submitter;
+        CREATE SCHEMA other_team; CREATE TABLE other_team.run (id text)`,
+    });
+    const own = postgresAt(`${server.url.replace("postgres@", "submitter@")}?schema=${schema}`);
+    try {
+      const run = { id: "submitted", agent: "a", at: 0, digest: "d", flow: {} as Flow };
+      const offer = { run, entries: [{ seq: 1 } as Entry], queue: "runs", group: "g", priority: 0 };
+      assert.deepEqual(await offerRuns(own, [offer], 1), [{ run: "submitted", isNew: true }]);
+      await own.together((send) => wakeWithin(send, schema, "submitted"));
+      for (const text of [
+        `DELETE FROM ${schema}.run`,
+        "SELECT * FROM other_team.run",
+        `SELECT * FROM ${schema}_boss.job`,
+      ])
+        await assert.rejects(own.send({ name: "", text }), /does not allow this user/, text);
+    } finally {
+      await own.close();
+    }
   });
 });

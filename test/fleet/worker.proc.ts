@@ -263,8 +263,9 @@ describe("workers", { skip }, () => {
     await worker.drain();
     assert.ok(order.indexOf("B") <= 3, `the first of B came as number ${order.indexOf("B") + 1}`);
     // Those that are taken together begin in any order.
-    assert.ok(order.indexOf("low") > order.lastIndexOf("B") - 4, order.join(" "));
-    assert.ok(order.indexOf("low") >= 0);
+    const small = order.filter((one) => one !== "A");
+    assert.ok(small.indexOf("low") >= small.lastIndexOf("B") - 3, small.join(" "));
+    assert.ok(small.includes("low"));
   });
 
   test("a worker that drains lets its runs yield and others have them; after its time they are stopped", async () => {

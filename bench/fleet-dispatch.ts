@@ -1,0 +1,177 @@
+/** What handing out runs costs: the same steps with workers as without, the queue at any length, and a simulated fleet. */
+import { setTimeout as delay } from "node:timers/promises";
+import { randomUUID } from "node:crypto";
+import { loadBoss, openBossDispatch } from "../src/fleet/boss.ts";
+import type { Dispatch } from "../src/fleet/dispatch.ts";
+import { offerRuns } from "../src/fleet/offer.ts";
+import { createPresence } from "../src/fleet/presence.ts";
+import { promote } from "../src/fleet/rows.ts";
+import { work } from "../src/fleet/worker.ts";
+import { readPostgresAddress } from "../src/journal/postgres/address.ts";
+import { openPostgres, type Postgres } from "../src/journal/postgres/connection.ts";
+import type { Backend, Journal } from "../src/run/index.ts";
+import { loadPg } from "../src/run/records/postgres-journal.ts";
+import { driveStretch } from "../src/run/stretch.ts";
+import { prepareLoaded } from "../src/run/submit.ts";
+import { simulate } from "./fleet-simulation.ts";
+import { ANSWER, cycle, loaded, median, row, spread, USAGE, type Row } from "./measure.ts";
+
+const LEASE_MS = 10_000;
+const TRUSTING = { ...process.env, LOCKSTEP_TRUST: "all" };
+const FREE = { default: 1_000_000, of: {} };
+
+export type DispatchBench = {
+  readonly folder: string;
+  readonly address: string;
+  readonly journal: Journal;
+  /** How long as many inserts take over ten connections. */
+  readonly plain: (inserts: number) => Promise<number>;
+};
+
+export async function measureDispatch(bench: DispatchBench): Promise<readonly Row[]> {
+  const postgres = openPostgres({
+    address: readPostgresAddress(bench.address),
+    pg: await loadPg(process.env),
+    patienceMs: 20_000,
+  });
+  const dispatch = await openBossDispatch({ postgres, boss: await loadBoss(process.env), leaseMs: LEASE_MS });
+  try {
+    return [await driven(bench, postgres, dispatch), await fetching(postgres, dispatch), await simulated()];
+  } finally {
+    await dispatch.close();
+    await postgres.close();
+  }
+}
+
+const RUNS = 1000;
+const STEPS = 10;
+
+async function driven(
+  { folder, journal, plain }: DispatchBench,
+  postgres: Postgres,
+  dispatch: Dispatch,
+): Promise<Row> {
+  const backend: Backend = {
+    spec: { id: "bench", options: null },
+    turn: async () => {
+      await delay(0);
+      return { kind: "reply", text: "", calls: [], output: ANSWER, usage: USAGE };
+    },
+  };
+  const ratios: number[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const queue = `bench-${round}`;
+    const agent = loaded(cycle(STEPS), folder);
+    const offers = [];
+    for (let at = 0; at < RUNS; at += 1) {
+      const { run, entries } = await prepareLoaded(agent, { cwd: folder, backend, env: TRUSTING });
+      offers.push({ run, entries, queue, group: "g", priority: 0 });
+    }
+    const raw = await plain(RUNS * STEPS);
+    await offerRuns(postgres, offers, 1);
+    const from = performance.now();
+    await driveAll(queue, { folder, journal, postgres, dispatch, backend });
+    ratios.push((performance.now() - from) / raw);
+  }
+  const detail = `${RUNS} runs x ${STEPS} steps with one worker against as many inserts over 10 connections, ${spread(ratios)}`;
+  return row("10,000 steps handed out by a queue / raw inserts", median(ratios), "x", 0.7, detail);
+}
+
+type Driving = Pick<DispatchBench, "folder" | "journal"> & {
+  readonly postgres: Postgres;
+  readonly dispatch: Dispatch;
+  readonly backend: Backend;
+};
+
+async function driveAll(
+  queue: string,
+  { folder, journal, postgres, dispatch, backend }: Driving,
+): Promise<void> {
+  const draining = new AbortController();
+  const offers = { slots: RUNS, queues: [queue], speech: 1, models: [], backends: [], sandbox: null };
+  const presence = createPresence(postgres, {
+    id: randomUUID(),
+    name: "bench",
+    host: "bench",
+    pid: process.pid,
+    version: "0",
+    leaseMs: LEASE_MS,
+    offers,
+  });
+  await presence.enter();
+  let left = RUNS;
+  await work({
+    postgres,
+    dispatch,
+    presence,
+    wanted: { queues: [queue], speech: 1 },
+    slots: RUNS,
+    shares: FREE,
+    leaseMs: LEASE_MS,
+    stretchMs: 3_600_000,
+    drive: ({ job, takeOver, yieldSignal, stopSignal }) =>
+      driveStretch({
+        journal,
+        run: job.run,
+        place: { root: folder, cwd: folder },
+        stateDir: folder,
+        takeOver,
+        yieldSignal,
+        stopSignal,
+        parkMs: 30_000,
+        backend,
+        env: TRUSTING,
+        trust: {},
+      }),
+    draining: draining.signal,
+    drainMs: 60_000,
+    now: Date.now,
+    observe: (event) => {
+      if (event.kind !== "over") return;
+      if (event.end.kind !== "ended") throw new Error(`A run went wrong: ${JSON.stringify(event.end)}`);
+      if ((left -= 1) === 0) draining.abort();
+    },
+  });
+  await presence.leave();
+}
+
+/** How long it takes to get one job, at a short and at a long queue. */
+async function fetching(postgres: Postgres, dispatch: Dispatch): Promise<Row> {
+  const { schema } = postgres;
+  const timed = async (length: number): Promise<number> => {
+    const queue = `long-${length}`;
+    const text = `INSERT INTO ${schema}.run (id, agent, digest, created_at, epoch, queue, grp, due)
+      SELECT $1 || n, 'a', 'd', 0, 0, $1, 'g', clock_timestamp() FROM generate_series(1, $2::int) AS n`;
+    await postgres.send({ name: "bench-runs", text }, [queue, length]);
+    while ((await promote(postgres, dispatch, { queues: [queue], speech: 1 })) > 0);
+    await postgres.send({ name: "", text: "ANALYZE" });
+    const times: number[] = [];
+    for (let at = 0; at < 200; at += 1) {
+      const from = performance.now();
+      const [job] = await dispatch.take([`${queue}.v1`], 1, FREE);
+      times.push(performance.now() - from);
+      if (job === undefined) throw new Error("The queue was empty.");
+    }
+    return median(times);
+  };
+  const [short, long] = [await timed(1000), await timed(100_000)];
+  const detail = `${long.toFixed(2)} ms at 100,000 against ${short.toFixed(2)} ms at 1,000`;
+  return row("taking a job of 100,000 / of 1,000", long / short, "x", 1.5, detail);
+}
+
+async function simulated(): Promise<Row> {
+  const options = {
+    workers: 1000,
+    slots: 20,
+    runs: 100_000,
+    groups: 10,
+    deaths: 20,
+    stops: 20,
+    outages: 2,
+    seed: 1,
+  };
+  const { ended, poisoned, doubles, robbed, takeovers, repeated, seconds } = await simulate(options);
+  const wrong = options.runs - ended + poisoned + doubles + robbed;
+  const detail = `${takeovers} takeovers, ${repeated} stretches repeated, ${seconds} s of a simulated clock`;
+  return row("wrong among 100,000 runs of 1,000 simulated workers", wrong, "", 0, detail);
+}
