@@ -252,19 +252,19 @@ describe("workers", { skip }, () => {
     const low = new Set(
       await offer(queue, ...Array.from({ length: 5 }, () => ({ group: "B", priority: -10 }))),
     );
-    await offer(queue, ...Array.from({ length: 10 }, () => ({ group: "B" })));
+    await offer(queue, ...Array.from({ length: 30 }, () => ({ group: "B" })));
     const drive = async ({ job }: StretchOfJob): Promise<Ended> => {
       order.push(flood.has(job.run) ? "A" : low.has(job.run) ? "low" : "B");
       await new Promise((resolve) => setTimeout(resolve, 5));
       return ENDED;
     };
     const worker = startWorker(queue, drive, { slots: 8, shares: { default: 4, of: { A: 2 } } });
-    await until(() => order.length === 315, "all are driven");
+    await until(() => order.length === 335, "all are driven");
     await worker.drain();
     assert.ok(order.indexOf("B") <= 3, `the first of B came as number ${order.indexOf("B") + 1}`);
-    // Those that are taken together begin in any order.
+    // Those that are looked at together, one for each free slot, are taken in any order.
     const small = order.filter((one) => one !== "A");
-    assert.ok(small.indexOf("low") >= small.lastIndexOf("B") - 3, small.join(" "));
+    assert.ok(small.indexOf("low") >= 30 - 8, small.join(" "));
     assert.ok(small.includes("low"));
   });
 
