@@ -4,6 +4,7 @@ import type { Flow } from "../flow/flow.ts";
 import { storeBlob } from "../journal/postgres/blobs.ts";
 import type { Postgres } from "../journal/postgres/connection.ts";
 import { ALIVE } from "../journal/postgres/writes.ts";
+import { readRepositoryAddress } from "../run/source-address.ts";
 import { modelNames } from "../run/world/models.ts";
 import type { PreparedRun } from "../run/submit.ts";
 import { offerRuns } from "./offer.ts";
@@ -57,8 +58,9 @@ export async function submitRuns(
 /** Runs of one repository share its slots, unless they are told to share others. */
 export function groupOf(source: Source): string {
   if (source.kind === "none" || source.remote === undefined) return "default";
-  const { hostname, pathname } = new URL(source.remote.url);
-  return `${hostname}${pathname}`.replace(/\.git\/?$/, "").replace(/\/$/, "");
+  const address = readRepositoryAddress(source.remote.url);
+  if ("fault" in address) return "default";
+  return address.plain.replace(/^\w+:\/\/(?:[^@/]*@)?/, "") || "default";
 }
 
 /** Why the run may wait for long: what no living worker offers. */

@@ -33,6 +33,7 @@ import {
   type TreePlace,
 } from "./tree.ts";
 import { homeFolder } from "./world/project.ts";
+import { isInsideProject, isThere, realPath } from "./world/files.ts";
 import { gitFor } from "./world/worktree.ts";
 
 export type PlaceOptions = {
@@ -149,7 +150,8 @@ const BRANCH = /^(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\p{Cc}./-][^\
 
 async function make(options: PlaceOptions, asked: Asked, folder: string): Promise<TravelPlace> {
   const { started, newest, flow, blobs, env, signal } = options;
-  const { source, within, remote, run } = asked;
+  const { source, within, run } = asked;
+  const remote = remoteFor(options, asked);
   const [home, stateDir] = [join(folder, "home"), stateIn(options.work, run)];
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   const inFolder = (until: AbortSignal) =>
@@ -191,11 +193,14 @@ async function make(options: PlaceOptions, asked: Asked, folder: string): Promis
   // What was done is recorded also while the run is being stopped.
   const steady = inFolder(new AbortController().signal);
   const held = await heldIn(steady, place);
-  mkdirSync(join(top, within), { recursive: true });
+  const cwd = join(top, within);
+  requireWithin(home, join(home, within), run);
+  requireWithin(top, cwd, run);
+  mkdirSync(cwd, { recursive: true });
   const root = rootIn(home, within);
   return {
     root,
-    cwd: join(top, within),
+    cwd,
     stateDir,
     ...(existsSync(unready) && { onPrepared: () => rmSync(unready, { force: true }) }),
     ...(worktree !== undefined && { worktree }),
@@ -344,17 +349,41 @@ function isDamage(why: string, mirror: string): boolean {
   return why.includes(mirror) || /corrupt|loose object|packfile|bad object|unable to read/i.test(why);
 }
 
+/** A link among the files of a run does not lead it elsewhere on this machine. */
+function requireWithin(top: string, folder: string, run: string): void {
+  let there = folder;
+  while (!existsSync(there) && !isThere(there)) there = dirname(there);
+  if (existsSync(there) && isInsideProject(realPath(top), realPath(there))) return;
+  throw new RunnerError(
+    "WORKTREE_UNAVAILABLE",
+    `The folder of run ${run} does not lie within its files: a symbolic link leads out of them.`,
+  );
+}
+
+/** Why this worker has nothing to do with the address; null: it may fetch from there and push to it. */
+function forbidden({ repositories = ANY_REPOSITORY }: PlaceOptions, { url }: Remote): string | null {
+  const address = readRepositoryAddress(url);
+  if ("fault" in address) return address.fault;
+  return mayFetch(address, repositories) ? null : "no pattern of fleet.repositories matches it";
+}
+
+/** The remote that git is told of. One that is forbidden is left out where the run has its files without it, and pushes nothing. */
+function remoteFor(options: PlaceOptions, { remote, run }: Asked): Remote | null {
+  const fault = remote === null ? null : forbidden(options, remote);
+  if (remote === null || fault === null) return remote;
+  const { push, createPr } = options.started.worktree?.finalize ?? {};
+  if (push !== true && createPr !== true) return null;
+  throw new RunnerError(
+    "REPOSITORY_FORBIDDEN",
+    `This worker does not push the result of run ${run} to ${shownInLine(remote.url, 200)}: ${fault}.`,
+  );
+}
+
 /** The mirror of a repository, with this commit in it. */
 async function fetched(options: PlaceOptions, git: Git, remote: Remote, commit: string): Promise<string> {
-  const { work, repositories = ANY_REPOSITORY, started } = options;
-  const address = readRepositoryAddress(remote.url);
-  const fault =
-    "fault" in address
-      ? address.fault
-      : mayFetch(address, repositories)
-        ? null
-        : "no pattern of fleet.repositories matches it";
-  if (fault !== null || "fault" in address)
+  const { work, started } = options;
+  const fault = forbidden(options, remote);
+  if (fault !== null)
     throw new RunnerError(
       "REPOSITORY_FORBIDDEN",
       `This worker does not fetch the files of run ${started.run} from ${shownInLine(remote.url, 200)}: ${fault}.`,
@@ -374,7 +403,7 @@ async function fetched(options: PlaceOptions, git: Git, remote: Remote, commit: 
       const flags = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
       const how = { timeoutMs: CHECKOUT_MS, outside: true } as const;
       const fetch = (refs: string) =>
-        git(mirror, [...at, ...CHECKED, "fetch", ...flags, "--", address.url, refs], how);
+        git(mirror, [...at, ...CHECKED, "fetch", ...flags, "--", remote.url, refs], how);
       const exact = await fetch(`+${commit}:refs/lockstep/${commit}`);
       // Some servers give only what a branch names.
       const all = exact.ok ? exact : await fetch("+refs/heads/*:refs/lockstep/heads/*");

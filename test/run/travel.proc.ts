@@ -1,7 +1,17 @@
 /** The files of a run that travels: settled where it is submitted, made where it is driven, stored after every change. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join, relative } from "node:path";
 import { describe, test } from "node:test";
 import { RunnerError, type Blobs } from "../../src/engine/ports.ts";
@@ -298,6 +308,39 @@ describe("where it is driven", () => {
       const refused = await refusal(place(world, { found, blobs: memoryBlobs(), work: "one", change }));
       assert.equal(refused.code, "WORKTREE_UNAVAILABLE");
       assert.equal(existsSync(join(world.temp, "x")), false);
+    });
+});
+
+describe("a bundle", () => {
+  const ALLOWED: readonly [push: boolean, repositories: readonly string[], code: string | null][] = [
+    [false, ["https://**"], null],
+    [true, ["https://**"], "REPOSITORY_FORBIDDEN"],
+    [true, ["file://**"], null],
+  ];
+  for (const [push, repositories, code] of ALLOWED)
+    test(`of a run that ${push ? "pushes" : "pushes nothing"}, on a worker that serves ${repositories.join()}`, async () => {
+      const world = repository({ execution: { worktree: { enabled: true } } });
+      const found = await find(world, "bundle");
+      const options = { finalize: { push, autoMerge: false } };
+      const placing = place(world, { found, blobs: memoryBlobs(), work: "one", options, repositories });
+      if (code !== null) assert.equal((await refusal(placing)).code, code);
+      else {
+        const { cwd } = await placing;
+        assert.equal(world.git(cwd, "remote"), push ? "origin" : "");
+      }
+    });
+
+  for (const isDangling of [false, true])
+    test(`whose folder is a link ${isDangling ? "to nothing" : "out of it"} is refused`, async () => {
+      const world = repository({ execution: {} });
+      const outside = join(world.temp, "outside");
+      if (!isDangling) mkdirSync(outside);
+      symlinkSync(outside, join(world.home, "link"));
+      const found = await find(world, "bundle");
+      const change = (started: Event & { type: "run.started" }) => ({ ...started, cwd: "link" });
+      const refused = await refusal(place(world, { found, blobs: memoryBlobs(), work: "one", change }));
+      assert.equal(refused.code, "WORKTREE_UNAVAILABLE");
+      assert.equal(existsSync(outside), !isDangling);
     });
 });
 
