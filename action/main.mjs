@@ -1,7 +1,16 @@
 /** The step of action.yml: reads its inputs and the event that started the workflow, and starts the command without a shell. */
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -13,7 +22,7 @@ const lines = (name) =>
     .map((line) => line.trim())
     .filter((line) => line !== "");
 
-/** Whose comments start runs: those who may write to the repository. */
+/** Whose comments start runs, as GitHub names their relation to the repository. */
 const WRITERS = new Set(["OWNER", "MEMBER", "COLLABORATOR"]);
 const COMMANDS = { check, test, run };
 
@@ -23,10 +32,10 @@ if (command === null)
 process.exitCode = command();
 
 function check() {
-  const named = [...agent(), ...lines("FLAGS")];
+  const named = [...agent(), ...flags()];
   const file = input("SARIF");
   if (file !== "") {
-    const { stdout } = lockstep(["check", ...named, "--strict", "--sarif"], "pipe");
+    const { stdout } = quietly(() => lockstep(["check", ...named, "--strict", "--sarif"], "pipe"));
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, stdout);
   }
@@ -37,8 +46,13 @@ function test() {
   const file = input("JUNIT");
   const junit = file === "" ? [] : ["--reporter", `junit=${file}`];
   const trusted = input("TRUST") === "" ? ["--memory"] : trust();
-  const reporters = ["--reporter", "pretty", "--reporter", "github", ...junit];
-  return lockstep(["test", ...agent(), ...trusted, ...reporters, ...lines("FLAGS")]).code;
+  const folder = mkdtempSync(join(tmpdir(), "lockstep-action-"));
+  const marks = join(folder, "annotations");
+  const reporters = ["--reporter", "pretty", "--reporter", `github=${marks}`, ...junit];
+  const { code } = quietly(() => lockstep(["test", ...agent(), ...trusted, ...reporters, ...flags()]));
+  if (existsSync(marks)) console.log(readFileSync(marks, "utf8").trimEnd());
+  rmSync(folder, { recursive: true, force: true });
+  return code;
 }
 
 function run() {
@@ -50,14 +64,17 @@ function run() {
     return 0;
   }
   output("skipped", "false");
+  const known = declared();
   const parameters = lines("PARAMETERS").map((line) => {
     const [, name, value] = /^([A-Za-z][\w-]*)=(.*)$/.exec(line) ?? [];
     if (name === undefined)
       fail(`The input "parameters" has a line that is not NAME=VALUE: "${plain(line)}".`);
+    if (!known.includes(name))
+      fail(`"${name}" is not a parameter of the agent. It has: ${plain(known.join(", "))}.`);
     return `--${name}=${value}`;
   });
-  const flags = [...trust(), ...lines("FLAGS"), "--json"];
-  const { code, stdout } = lockstep(["run", ...agent(), ...parameters, ...flags], "pipe");
+  const more = [...trust(), ...flags(), "--json"];
+  const { code, stdout } = quietly(() => lockstep(["run", ...agent(), ...parameters, ...more], "pipe"));
   const document = read(stdout);
   if (document === null) return code === 0 ? 1 : code;
   output("outcome", String(document.outcome ?? ""));
@@ -70,7 +87,10 @@ function run() {
 function whyNot() {
   const [label, word] = [input("LABEL"), input("COMMENT")];
   if (label === "" && word === "") return null;
-  const event = read(readFileSync(env.GITHUB_EVENT_PATH ?? "", "utf8")) ?? {};
+  const file = env.GITHUB_EVENT_PATH ?? "";
+  if (!existsSync(file))
+    fail("The event that started the workflow cannot be read: GITHUB_EVENT_PATH names no file.");
+  const event = read(readFileSync(file, "utf8")) ?? {};
   const { action, label: added, comment } = event;
   if (label !== "" && action === "labeled" && added?.name === label) return null;
   if (word !== "" && comment !== undefined && action === "created") {
@@ -79,7 +99,7 @@ function whyNot() {
       .split(/\s/, 1)[0];
     if (first !== word) return "the comment does not begin with the word that starts one.";
     if (WRITERS.has(comment.author_association)) return null;
-    return "the author of the comment may not write to the repository.";
+    return "the author of the comment is not an owner, a member or a collaborator.";
   }
   return "the event is not one of those that start a run.";
 }
@@ -90,18 +110,42 @@ function agent() {
   return name === "" ? [] : [name];
 }
 
+/** The names of the parameters that the agent declares: a line of "parameters" sets nothing else. */
+function declared() {
+  const { stdout } = quietly(() => lockstep(["list", "--json"], "pipe"));
+  const found = (read(stdout)?.agents ?? []).find(({ agent: name }) => name === input("AGENT"));
+  return (found?.parameters ?? []).map(({ flag }) => flag.replace(/^--/, ""));
+}
+
+/** A flag a line, with its value after a blank or "=". */
+function flags() {
+  return lines("FLAGS").flatMap((line) => /^(--?[\w-]+)\s+(.+)$/.exec(line)?.slice(1) ?? [line]);
+}
+
+/** What a model or a pull request wrote may be in the output: nothing in it is a command of GitHub. */
+function quietly(work) {
+  const end = randomUUID();
+  console.log(`::stop-commands::${end}`);
+  try {
+    return work();
+  } finally {
+    console.log(`::${end}::`);
+  }
+}
+
 function trust() {
   return input("TRUST") === "" ? [] : ["--trust", input("TRUST")];
 }
 
-/** The command that the project has, or the version that is named here. */
+/** The command that the project has, or the one of this action. Nothing is fetched by its name alone. */
 function lockstep(args, stdout = "inherit") {
   const own = join(process.cwd(), "node_modules", "lockstep", "package.json");
-  const [program, first] = existsSync(own)
-    ? [process.execPath, [join(dirname(own), read(readFileSync(own, "utf8")).bin.lockstep)]]
-    : ["npx", ["--yes", `lockstep@${versionWanted()}`]];
-  const ended = spawnSync(program, [...first, ...args], {
-    stdio: ["ignore", stdout, "inherit"],
+  const main = existsSync(own)
+    ? join(dirname(own), read(readFileSync(own, "utf8")).bin.lockstep)
+    : ofThisAction();
+  const ended = spawnSync(process.execPath, [main, ...args], {
+    // All on one stream: what comes between two marks must not be read before or after them.
+    stdio: ["ignore", stdout, 1],
     encoding: "utf8",
     maxBuffer: 256 * 1024 * 1024,
   });
@@ -109,12 +153,17 @@ function lockstep(args, stdout = "inherit") {
   return { code: ended.status ?? 1, stdout: ended.stdout ?? "" };
 }
 
-function versionWanted() {
-  const wanted = input("VERSION");
-  if (/^[\w.^~-]+$/.test(wanted)) return wanted;
-  if (wanted !== "") fail('The input "version" is not a version.');
-  const own = fileURLToPath(new URL("../package.json", import.meta.url));
-  return read(readFileSync(own, "utf8")).version;
+/** From source, with the packages that its lock file names. */
+function ofThisAction() {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  if (Number.parseInt(process.versions.node, 10) < 24)
+    fail("Lockstep needs Node 24 or newer: add actions/setup-node with node-version 24 before this step.");
+  if (!existsSync(join(root, "node_modules"))) {
+    const install = ["ci", "--omit=dev", "--omit=peer", "--ignore-scripts", "--no-audit", "--no-fund"];
+    const { status } = spawnSync("npm", install, { cwd: root, stdio: ["ignore", "ignore", 1] });
+    if (status !== 0) fail("The packages of Lockstep cannot be installed: see the message of npm above.");
+  }
+  return join(root, "src", "cli", "main.ts");
 }
 
 /** The value may have any text in it: what ends it cannot be guessed. */

@@ -1,7 +1,7 @@
 /** action.yml: its step is run as GitHub runs it, and the definition and the workflows of docs/ci.md are read by other programs. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
@@ -145,6 +145,47 @@ test("run gives its result as outputs, and its summary to the step", async () =>
   assert.match(ran.summary, /^## ✅ hello: completed/m);
 });
 
+test("nothing that a model wrote is a command of GitHub", async () => {
+  using world = await project();
+  const script = join(world.root, ".agent/hello/script.yaml");
+  const text = readFileSync(script, "utf8");
+  const said = '"x\\n::set-output name=evil::1\\n::error::hi\\n##[add-mask]o"';
+  writeFileSync(script, text.replace(/note: .*/, `note: ${said}`));
+  assert.notEqual(readFileSync(script, "utf8"), text);
+  const ran = uses(world, { command: "run", agent: "hello", parameters: "topic=t", flags: SCRIPT });
+  assert.equal(ran.code, 0, ran.out);
+  assert.match(ran.out, /set-output name=evil/);
+  assert.deepEqual(obeyed(ran.out), []);
+});
+
+/** The commands that GitHub would find in a log, as its runner reads it. */
+function obeyed(log: string): readonly string[] {
+  let stopped: string | null = null;
+  return log.split("\n").flatMap((line) => {
+    const [, name = "", data = ""] = /^\s*::([\w-]+)(?: [^:]*)?::(.*)$/.exec(line) ?? [];
+    if (stopped !== null) {
+      if (name === stopped) stopped = null;
+      return [];
+    }
+    if (name === "stop-commands") stopped = data;
+    else if (name !== "" || line.includes("##[")) return [line];
+    return [];
+  });
+}
+
+test("without Lockstep in the project, the action runs its own", async () => {
+  using world = await project();
+  rmSync(join(world.root, "node_modules"), { recursive: true });
+  const ran = uses(world, {
+    command: "run",
+    agent: "hello",
+    parameters: "topic=t",
+    flags: "--script .agent/hello/script.yaml",
+  });
+  assert.equal(ran.code, 0, ran.out);
+  assert.equal(ran.outputs.outcome, "completed");
+});
+
 const comment = (body: string, author: string, event = "created"): Json => ({
   action: event,
   comment: { body, author_association: author },
@@ -199,6 +240,16 @@ describe("inputs that are not valid fail the step", () => {
       { command: "run", agent: "hello", parameters: "topic" },
       /not NAME=VALUE: "topic"/,
     ],
+    [
+      "a flag as parameter",
+      { command: "run", agent: "hello", parameters: "topic=t\nsandbox=off" },
+      /"sandbox" is not a parameter of the agent. It has: topic/,
+    ],
+    [
+      "trust as parameter",
+      { command: "run", agent: "hello", parameters: "trust=abc" },
+      /"trust" is not a parameter/,
+    ],
     ["a command of GitHub", { command: "x\n::add-mask::y" }, /not "x ::add-mask::y"/],
   ];
   for (const [about, given, message] of rows)
@@ -207,7 +258,7 @@ describe("inputs that are not valid fail the step", () => {
       const { code, out } = uses(world, given);
       assert.equal(code, 2, out);
       assert.match(out, message);
-      assert.equal(out.split("\n").filter((line) => line.startsWith("::")).length, 1, out);
+      assert.equal(obeyed(out).length, 1, out);
     });
   test("a run that fails fails the step with its exit code", async () => {
     using world = await project();

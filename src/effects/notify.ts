@@ -145,8 +145,11 @@ async function start(
 ): Promise<Refusal | null> {
   const [program = "", ...args] = command;
   const put = (arg: string) =>
-    arg.replaceAll(/\{(text|kind|run)\}/g, (_, name: "text" | "kind" | "run") =>
-      escapedInLine(notice[name], 1000),
+    inArgument(
+      arg.replaceAll(/\{(text|kind|run)\}/g, (_, name: "text" | "kind" | "run") =>
+        escapedInLine(notice[name], 1000),
+      ),
+      arg,
     );
   const { exitCode, timedOut, aborted } = await runProcess({
     command: [program, ...args.map(put)],
@@ -159,7 +162,7 @@ async function start(
         "XDG_RUNTIME_DIR",
         ...(pass ?? []),
       ]),
-      LOCKSTEP_NOTICE: JSON.stringify(notice).slice(0, MOST_CHARACTERS),
+      LOCKSTEP_NOTICE: JSON.stringify({ ...notice, text: notice.text.slice(0, MOST_CHARACTERS) }),
     },
     timeoutMs: ONE_TRY_MS,
     maxOutputBytes: 1024,
@@ -174,5 +177,10 @@ async function start(
   return { why, isPassing: exitCode !== 127 && exitCode !== 126 };
 }
 
-/** The kernel refuses longer variables. */
-const MOST_CHARACTERS = 100_000;
+/** The kernel refuses long variables, and counts bytes. */
+const MOST_CHARACTERS = 10_000;
+
+/** What a model wrote is never an option: a blank before its dash keeps it a word. */
+function inArgument(text: string, written: string): string {
+  return text.startsWith("-") && !written.startsWith("-") ? ` ${text}` : text;
+}

@@ -4,6 +4,7 @@ import { readFileSync, existsSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { signatureOf } from "../../src/effects/notify.ts";
@@ -147,6 +148,26 @@ test("a command gets the text as an argument that no shell reads, and the docume
   assert.equal(key, null);
 });
 
+test("a text that is long or begins with a dash reaches a command whole enough, and as a word", async () => {
+  using world = createWorld();
+  writeNotes(world);
+  const long = `--file=/etc/passwd ${"漢".repeat(60_000)}`;
+  const all = [replies.initial(), replies.continuation(), replies.closure("closing", long)];
+  world.write("all.json", script(...all));
+  const program =
+    'require("fs").writeFileSync("told.json", JSON.stringify([process.argv.slice(1), JSON.parse(process.env.LOCKSTEP_NOTICE)]))';
+  configure(world, { me: { command: [process.execPath, "-e", program, "--", "{text}"] } });
+  const ran = await world.lockstep(RUN);
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.doesNotMatch(ran.stderr, /delivered/);
+  const [args, notice] = JSON.parse(readFileSync(join(world.root, "told.json"), "utf8")) as [
+    string[],
+    Notice,
+  ];
+  assert.ok(notice.text.length > 1000);
+  assert.ok(args.every((arg) => !arg.startsWith("-")));
+});
+
 test("a command that fails or does not exist is reported, and the run completes", async () => {
   using world = createWorld();
   writeNotes(world);
@@ -181,6 +202,18 @@ test("a limit that is near is a notice", async () => {
     server.heard.map(({ notice: { kind, limit } }) => [kind, limit]),
     [["limit", "run.turns"]],
   );
+});
+
+test("a summary is appended to a regular file only: a pipe would wait for its reader", async () => {
+  using world = createWorld();
+  writeNotes(world);
+  assert.equal(spawnSync("mkfifo", [join(world.root, "pipe")]).status, 0);
+  const refused = await world.lockstep([...RUN, "--summary", "pipe"]);
+  assert.equal(refused.code, 3, refused.stderr);
+  assert.match(refused.stderr, /pipe is not a regular file/);
+  const ran = await world.lockstep(RUN, { env: { GITHUB_STEP_SUMMARY: join(world.root, "pipe") } });
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stderr, /The summary cannot be written/);
 });
 
 describe("targets that are not valid are refused before the run", () => {

@@ -12,12 +12,13 @@ import { withJournal } from "../journal.ts";
 import { afterRuns, forAgent, nextText, WHERE_NOTHING_IS, type Suggestion } from "../text/next-text.ts";
 
 const MOST_AGENTS = 5;
-const NEWEST_RUNS = 50;
+const NEWEST_RUNS = 1000;
 
 export async function showNext(call: CommandCall): Promise<number> {
   const { cwd, stateDir, host, screen, flags, typed } = call;
   const project = findProject(cwd, stateDir, host.env);
-  const names = listAgents(project);
+  // A name that begins with a dash would be read as a flag; check reports it.
+  const names = listAgents(project).filter((name) => !name.startsWith("-"));
   const suggestions =
     names.length === 0
       ? [...WHERE_NOTHING_IS]
