@@ -17,5 +17,5 @@ for (const [url, group] of rows)
     const remote = url === null ? {} : { remote: { name: "origin", url } };
     const source = { kind: "git", commit: "a".repeat(40), ...remote } as unknown as Source;
     assert.equal(groupOf(source), group);
-    assert.equal(groupOf({ kind: "none" } as Source), "default");
+    assert.equal(groupOf({ kind: "none" }), "default");
   });
