@@ -334,7 +334,10 @@ describe("questions", { concurrency: 2, skip }, () => {
       const left = await client.callTool({ name: "notes", arguments: { topic: "tides" } });
       const { run, outcome, questions, hint } = left.structuredContent;
       assert.deepEqual([outcome, left.isError ?? false, questions.length], ["waiting", false, 1]);
-      assert.equal(hint, `Only a person may give a permission. In a terminal: lockstep answer ${run}`);
+      assert.equal(
+        hint,
+        `The user is asked again by run_wait {"run":"${run}"}, or answers in a terminal: lockstep answer ${run}`,
+      );
       const asked = await client.callTool({ name: "run_wait", arguments: { run } });
       assert.equal(asked.structuredContent.outcome, "completed", asked.content[0]!.text);
       assert.deepEqual(await answersIn(world, run), [["deny", "mcp"]]);
@@ -363,7 +366,10 @@ describe("questions", { concurrency: 2, skip }, () => {
     assert.match(strange.content[0]!.text, /^USAGE: Run \w+ has no open question "qnone"/);
     const told = await client.callTool({ name: "answer", arguments: { run, answer: "red" } });
     assert.equal(told.structuredContent.outcome, "waiting");
-    assert.match(told.structuredContent.hint, /^Only a person may give a permission/);
+    assert.match(
+      told.structuredContent.hint,
+      /^Only a person may decide this\. In a terminal: lockstep answer/,
+    );
     const [permission] = told.structuredContent.questions;
     for (const answer of ["allow", "deny", "stop"]) {
       const refused = await client.callTool({
