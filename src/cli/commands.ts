@@ -1331,7 +1331,7 @@ const DECLARED = {
   init: {
     summary:
       "create an agent that passes check and runs without an API key: a small one, or a ready-made flow",
-    words: [{ name: "NAME", is: "new" }],
+    words: [{ name: "NAME", is: "new", optional: true }],
     flags: [
       {
         name: "template",
@@ -1356,6 +1356,7 @@ const DECLARED = {
     examples: [
       "lockstep init notes",
       "lockstep init notes --stages",
+      "lockstep init --template help",
       "lockstep init fixer --template fix-issue",
       "lockstep init fixer --template fix-issue --check 'make test'",
     ],

@@ -208,7 +208,7 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
       ? toFailing(error, asked, agent)
       : interruptedBy(signal, LEFT_BY[signal], {
           word: isRunning(asked) ? (asked?.name === "run" ? "began" : "went on") : null,
-          isSecond: stopping?.signal.aborted === true,
+          isSecond: error instanceof Left && stopping?.signal.aborted === true,
           resume: underWay?.resume ?? null,
         });
   current?.screen.status(null);

@@ -4,7 +4,7 @@ import type { Flow, Parameter } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { takesInput, type Startable } from "../studio/command-line.ts";
-import { plainText } from "./fit.ts";
+import { plainJson, plainText } from "./fit.ts";
 
 /** Clients put the name of the server before it, and models take 64 characters at most. */
 const LONGEST_NAME = 44;
@@ -94,6 +94,26 @@ function schemaOf({ type, description, default: otherwise, validation = {} }: Pa
     ...(pattern !== undefined && { pattern }),
     ...boundsOf(type, min, max),
   };
+}
+
+/**
+ * Why a client is not given this agent; null: nothing in it is hidden. What a call has to repeat exactly cannot be spelled
+ * out, so an agent that hides something there does not start.
+ */
+export function whyHeldBack({ flow, parameters }: Startable): string | null {
+  for (const { name, default: otherwise, validation = {} } of parameters) {
+    const exact = { name, default: otherwise, enum: validation.enum, pattern: validation.pattern };
+    const hidden = Object.entries(exact).find(
+      ([, value]) => value !== undefined && JSON.stringify(plainJson(value)) !== JSON.stringify(value),
+    );
+    if (hidden === undefined) continue;
+    return (
+      `The Lockstep agent "${described(flow.agent)}" cannot be started from here: the ${hidden[0]} of its parameter ` +
+      `"${described(name)}" holds characters that cannot be seen: ${described(JSON.stringify(hidden[1]))}. ` +
+      "Remove them from the files of the agent, or start it in a terminal."
+    );
+  }
+  return null;
 }
 
 /** What `min` and `max` bound depends on the type. */

@@ -3,7 +3,7 @@ import { hasErrors } from "../flow/problem.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { commandLines } from "../run/trust/trust.ts";
 import { untrusted } from "../studio/trusting.ts";
-import { descriptionOf, inputSchemaOf, agentToolNames } from "./agent-tools.ts";
+import { descriptionOf, whyHeldBack, inputSchemaOf, agentToolNames } from "./agent-tools.ts";
 import { plainText } from "./fit.ts";
 import { documentAnswer, type McpGround, type McpTool } from "./ground.ts";
 import { LOOK_TOOLS } from "./look-tools.ts";
@@ -62,11 +62,14 @@ async function agentTool(
   const { flow, problems } = await agents.load(agent);
   if (flow === null || hasErrors(problems)) return null;
   if ((await untrusted(flow, ground)) !== null) return "untrusted";
+  const startable = { flow, parameters: parametersOf(flow) };
+  const hidden = whyHeldBack(startable);
   return {
     name,
     title: plainText(shownInLine(flow.title, 80)),
-    description: descriptionOf(flow),
-    inputSchema: inputSchemaOf({ flow, parameters: parametersOf(flow) }, settings.waitSeconds),
+    description: hidden ?? descriptionOf(flow),
+    // A call of it is refused with the reason.
+    inputSchema: hidden === null ? inputSchemaOf(startable, settings.waitSeconds) : objectSchema({}),
     isLook: false,
     call: async (call) => await callAgent(agent, call, ground),
   };

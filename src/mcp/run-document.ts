@@ -5,9 +5,9 @@ import type { Shown } from "../run/records/runs.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
 import type { McpAnswer } from "./ground.ts";
 
-/** A model must not give what only a person may give. */
+/** A model may pass on words that another model asked for. What a file wants a person to decide, only a person decides. */
 export function isForModel({ about }: Pick<OpenQuestion, "about">): boolean {
-  return about !== "permission" && about !== "grant";
+  return about === "user";
 }
 
 /** `typed`: commands as the user types them. `hasAnswerTool`: the client cannot ask its person itself. */
@@ -101,11 +101,14 @@ function waitingHint(
 ): string {
   const [first] = questions;
   if (first === undefined) return `See what it waits for: ${typed(`lockstep answer ${run}`)}`;
+  const askedAgain = `The user is asked again by run_wait {"run":"${run}"}, or answers in a terminal: ${typed(`lockstep answer ${run}`)}`;
   if (!isForModel(first))
-    return `Only a person may give a permission. In a terminal: ${typed(`lockstep answer ${run}`)}`;
+    return hasAnswerTool
+      ? `Only a person may decide this. In a terminal: ${typed(`lockstep answer ${run}`)}`
+      : askedAgain;
   return hasAnswerTool
     ? `Ask the user, then pass on what they said: answer {"run":"${run}","question":"${first.id}","answer":"…"}`
-    : `The user is asked again by run_wait {"run":"${run}"}, or answers in a terminal: ${typed(`lockstep answer ${run}`)}`;
+    : askedAgain;
 }
 
 /** What every answer about a run has; programs rely on these members. */

@@ -9,7 +9,7 @@ import { onlyMembers, required, textMember } from "../studio/body.ts";
 import { judgeArguments, runLine } from "../studio/command-line.ts";
 import { StudioRefusal } from "../studio/route.ts";
 import { untrusted } from "../studio/trusting.ts";
-import { agentArguments, LONGEST_WAIT, waitSchema } from "./agent-tools.ts";
+import { agentArguments, whyHeldBack, LONGEST_WAIT, waitSchema } from "./agent-tools.ts";
 import {
   recordsFor,
   documentAnswer,
@@ -18,6 +18,7 @@ import {
   type McpAnswer,
   type McpCall,
 } from "./ground.ts";
+import { formChoices } from "./form.ts";
 import { isForModel } from "./run-document.ts";
 import { giveAnswer, resumeDriven, awaitRun } from "./settle.ts";
 
@@ -38,6 +39,8 @@ export async function callAgent(agent: string, call: McpCall, ground: McpGround)
   const { args, input, wait } = agentArguments(startable, call.args);
   const seconds = waitOf(wait, ground);
   if (call.said !== null) return await goOnWith(call.said.run, call, ground, seconds);
+  const hidden = whyHeldBack(startable);
+  if (hidden !== null) throw new StudioRefusal(409, "HIDDEN_TEXT", hidden);
   if (input !== undefined && typeof input !== "string")
     throw new StudioRefusal(400, "USAGE", '"input" must be a text.', { field: "input" });
   const { errors } = judgeArguments(startable, args);
@@ -70,9 +73,9 @@ async function goOnWith(ref: string, call: McpCall, ground: McpGround, seconds: 
   const journal = await recordsFor(ground, ref);
   const { id: run } = await findRun(journal, ref);
   const { said } = call;
-  // A person was asked: every question is for them.
+  // A person was asked: every question is for them, as far as the form showed it.
   if (typeof said?.answer === "string")
-    await giveAnswer(ground, journal, { ...said, answer: said.answer }, () => true).catch(
+    await giveAnswer(ground, journal, { ...said, answer: said.answer }, formChoices).catch(
       (error: unknown) => {
         // Somebody was faster: how the run stands now is the answer.
         if (!isSettled(error)) throw error;
@@ -149,7 +152,7 @@ export function runTools({ settings }: Pick<McpGround, "settings">, canAsk: bool
       title: "Answer a question",
       description:
         "Passes on what the user said to an open question of a run. Ask the user first: the question is for them, not " +
-        "for you. Permissions for tool calls cannot be given this way.",
+        "for you. Permissions for tool calls, gates and steps that were interrupted are not decided this way.",
       inputSchema: objectSchema(
         {
           run: RUN_PROPERTY,
@@ -173,7 +176,9 @@ export function runTools({ settings }: Pick<McpGround, "settings">, canAsk: bool
           question: textMember(args, "question"),
           answer: required(textMember(args, "answer"), "answer"),
         };
-        const run = await giveAnswer(ground, journal, given, isForModel);
+        const run = await giveAnswer(ground, journal, given, (open) =>
+          isForModel(open) ? open.choices : null,
+        );
         return await awaitRun(ground, journal, run, call, seconds);
       },
     },

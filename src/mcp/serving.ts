@@ -180,7 +180,7 @@ async function askResult(
   { sdk, codec, ground }: Serving,
   { asked, message, schema }: Extract<McpAnswer, { kind: "ask" }>,
 ): Promise<object> {
-  const form = { mode: "form", message: ground.redact(message), requestedSchema: schema };
+  const form = { mode: "form", message: ground.redact(message), requestedSchema: ground.redact(schema) };
   return sdk.inputRequired({
     inputRequests: { [asked.question]: sdk.inputRequired.elicit(form) },
     requestState: await codec.mint(asked),

@@ -3,7 +3,6 @@ import type { Journal } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
 import { answerFrom } from "../flow/question.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
-import { broken, visible } from "../flow/text/visible.ts";
 import { RunnerError } from "../run/errors.ts";
 import { answerQuestion, questionsOf } from "../run/people/answer.ts";
 import { stopRun } from "../run/people/steer.ts";
@@ -13,13 +12,13 @@ import { momentsOf } from "../run/watch/follow.ts";
 import { systemClock } from "../run/world/clock.ts";
 import { StudioRefusal } from "../studio/route.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
-import { cutText } from "./fit.ts";
+import { plainText } from "./fit.ts";
+import { choiceMeant, formOf } from "./form.ts";
 import type { McpGround, McpAnswer, McpCall } from "./ground.ts";
 import { runAnswer } from "./run-document.ts";
 
 /** Some clients take part in so many rounds of one call. */
 const MOST_ROUNDS = 8;
-const LONGEST_QUESTION = 8000;
 
 /** How the run stands when the call has to be answered. Cancelled by the client, the run is stopped. */
 export async function awaitRun(
@@ -69,7 +68,7 @@ const LOOKS = 200;
 
 /** `initial.note #1 · 2 turns · $0.0123` */
 function stateLine({ lanes, usage }: State): string {
-  const steps = lanes.map(({ step, visit }) => `${shownInLine(step, 80)} #${visit}`);
+  const steps = lanes.map(({ step, visit }) => `${plainText(shownInLine(step, 80))} #${visit}`);
   const cost = usage.costUsd === null || usage.costUsd === 0 ? [] : [`$${usage.costUsd.toFixed(4)}`];
   const turns = `${usage.turns} ${usage.turns === 1 ? "turn" : "turns"}`;
   return [...(steps.length === 0 ? ["no step under way"] : steps.slice(0, 5)), turns, ...cost].join(" · ");
@@ -84,28 +83,14 @@ async function stop({ project, env }: McpGround, journal: Journal, run: string):
   }
 }
 
-/** The form that a person sees. What the model wrote is spelled out: they are about to decide on it. */
-function formOf(agent: string, { step, question, choices, free }: OpenQuestion) {
-  const text = cutText(broken(visible(question)), LONGEST_QUESTION);
-  const isClosed = !free && choices.length > 0;
-  const offered = choices.length === 0 ? "Your answer" : `One of: ${choices.join(", ")}; or your own words`;
-  const answer = isClosed
-    ? { type: "string", title: "Answer", enum: [...choices] }
-    : { type: "string", title: "Answer", description: shownInLine(offered, 400) };
-  return {
-    message: `The Lockstep agent ${shownInLine(agent, 80)} asks in step ${shownInLine(step, 80)}:\n\n${text}`,
-    schema: { type: "object", properties: { answer }, required: ["answer"] },
-  };
-}
-
-/** Records an answer and goes on with the run. `isAllowed`: whether this kind of question may be answered here. */
+/** Records an answer and goes on with the run. `choicesHere`: what may be chosen here; null: it is not answered here. */
 export async function giveAnswer(
   ground: McpGround,
   journal: Journal,
   given: { readonly run: string; readonly question: string | undefined; readonly answer: string },
-  isAllowed: (question: OpenQuestion) => boolean,
+  choicesHere: (question: OpenQuestion) => readonly string[] | null,
 ): Promise<string> {
-  const { project, env, typed } = ground;
+  const { project, env, typed, redact } = ground;
   const asked = await questionsOf(journal, given.run);
   const { run, questions } = asked;
   const question =
@@ -119,14 +104,15 @@ export async function giveAnswer(
       `Run ${run} has no open question "${shownInLine(given.question ?? "", 80)}". Open are: ${ids}.`,
     );
   }
-  if (asked.isNameless || !isAllowed(question))
+  const choices = asked.isNameless ? null : choicesHere(question);
+  if (choices === null)
     throw new StudioRefusal(
       403,
       "PERSON_NEEDED",
       `Only a person may answer this. In a terminal: ${typed(`lockstep answer ${run}`)}`,
     );
-  const answer = answerFrom(question, given.answer);
-  if (answer === null) throw refusal("answer", `The answer must be one of: ${question.choices.join(", ")}.`);
+  const answer = answerFrom({ ...question, choices }, choiceMeant(choices, given.answer, redact));
+  if (answer === null) throw refusal("answer", `The answer must be one of: ${choices.join(", ")}.`);
   // The answer lets the run go on: it counts only where the run may.
   await acceptImported(await readRow(journal, await findRun(journal, run)), project.stateDir, { env });
   await answerQuestion(project.stateDir, asked, question, answer, Date.now(), env, "mcp");

@@ -22,34 +22,40 @@ export type DriverOptions = {
   readonly env: NodeJS.ProcessEnv;
 };
 
-/** So many commands of one server may be at work at once. */
+/** So many commands of one server may drive runs at once; and so many others may look at something. */
 const MOST_DRIVEN = 8;
+const MOST_LOOKING = 8;
 /** How long a command may take until its run is recorded: it may have to open a sandbox and start servers. */
 const PATIENCE_MS = 60_000;
 const MOST_SAID = 64 * 1024;
 const MOST_READ = 16 * 1024 * 1024;
 
 export function createDriver(options: DriverOptions): Driver {
-  const driven = new Set<ChildProcess>();
-  const begun = <Child extends ChildProcess>(spawned: () => Child): Child => {
-    if (driven.size >= MOST_DRIVEN) {
-      const why = `${MOST_DRIVEN} commands that were started here are running already. Wait until one has ended, or start this one in a terminal.`;
-      throw new StudioRefusal(409, "TOO_MANY_RUNS", why);
-    }
-    const child = spawned();
-    driven.add(child);
-    for (const over of ["close", "error"]) child.once(over, () => driven.delete(child));
-    return child;
-  };
+  const driven = atMost(MOST_DRIVEN);
+  const looking = atMost(MOST_LOOKING);
   return {
     start: async (line, run) =>
       await firstWord(
-        begun(() => spawned(options, line, ["--events", "--quiet"], {})),
+        driven(() => spawned(options, line, ["--events", "--quiet"], {})),
         line,
         run ?? null,
       ),
     read: async (line, signal) =>
-      await onlyWord(begun(() => spawned(options, line, ["--json", "--quiet"], { signal }))),
+      await onlyWord(looking(() => spawned(options, line, ["--json", "--quiet"], { signal }))),
+  };
+}
+
+function atMost(most: number): <Child extends ChildProcess>(spawned: () => Child) => Child {
+  const begun = new Set<ChildProcess>();
+  return (spawned) => {
+    if (begun.size >= most) {
+      const why = `${most} commands that were started here are running already. Wait until one has ended, or start this one in a terminal.`;
+      throw new StudioRefusal(409, "TOO_MANY_RUNS", why);
+    }
+    const child = spawned();
+    begun.add(child);
+    for (const over of ["close", "error"]) child.once(over, () => begun.delete(child));
+    return child;
   };
 }
 

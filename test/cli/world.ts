@@ -191,7 +191,7 @@ export async function typedAt(
     "script",
     [
       "-qec",
-      `stty cols 100; echo ready; ${early === "" ? "" : "sleep 2; "}${words}; echo exit $?`,
+      `trap : INT; stty cols 100; echo ready; ${early === "" ? "" : "sleep 2; "}${words}; echo exit $?`,
       "/dev/null",
     ],
     world.root,

@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Flow, Parameter } from "../../src/flow/flow.ts";
-import { agentArguments, agentToolNames, descriptionOf, inputSchemaOf } from "../../src/mcp/agent-tools.ts";
+import {
+  agentArguments,
+  agentToolNames,
+  descriptionOf,
+  whyHeldBack,
+  inputSchemaOf,
+} from "../../src/mcp/agent-tools.ts";
 import { load } from "../../src/run/load.ts";
 import { agentFiles, projectWith, stepTo } from "../run/project.ts";
 
@@ -69,6 +75,31 @@ for (const [given, schema] of [
   test(`a parameter ${JSON.stringify(given)} has its schema`, () => {
     const { properties } = inputSchemaOf({ flow: flowOf({}), parameters: [parameter("p", given)] }, 45);
     assert.deepEqual((properties as { readonly p: object }).p, schema);
+  });
+
+for (const [given, why] of [
+  [{}, null],
+  [
+    { description: "hid\u200bden", default: "naïve 👩‍👧\n日本", validation: { enum: ["a"], pattern: "^a" } },
+    null,
+  ],
+  [
+    { default: "a\u200bb" },
+    'default of its parameter "p" holds characters that cannot be seen: "a\\u{200b}b"',
+  ],
+  [{ type: "array", default: ["a", ["\u{e0041}"]] }, "default of its"],
+  [{ default: { "k\u202e": 1 } }, "default of its"],
+  [{ validation: { enum: ["a", "b\u2060"] } }, "enum of its"],
+  [{ validation: { pattern: "^\u001b$" } }, "pattern of its"],
+  [{ name: "p\u200b" }, 'name of its parameter "p\\u{200b}"'],
+] as const satisfies readonly (readonly [Partial<Parameter>, string | null])[])
+  test(`an agent with a parameter ${JSON.stringify(given)} is ${why === null ? "" : "not "}offered`, () => {
+    const found = whyHeldBack({ flow: flowOf({}), parameters: [parameter("q", {}), parameter("p", given)] });
+    if (why === null) assert.equal(found, null);
+    else {
+      assert.ok(found?.includes(`cannot be started from here: the ${why}`), found ?? "");
+      assert.match(found!, /^[ -~]+$/);
+    }
   });
 
 test("required, open and special names", () => {

@@ -334,7 +334,10 @@ describe("questions", { concurrency: 2, skip }, () => {
       const left = await client.callTool({ name: "notes", arguments: { topic: "tides" } });
       const { run, outcome, questions, hint } = left.structuredContent;
       assert.deepEqual([outcome, left.isError ?? false, questions.length], ["waiting", false, 1]);
-      assert.equal(hint, `Only a person may give a permission. In a terminal: lockstep answer ${run}`);
+      assert.equal(
+        hint,
+        `The user is asked again by run_wait {"run":"${run}"}, or answers in a terminal: lockstep answer ${run}`,
+      );
       const asked = await client.callTool({ name: "run_wait", arguments: { run } });
       assert.equal(asked.structuredContent.outcome, "completed", asked.content[0]!.text);
       assert.deepEqual(await answersIn(world, run), [["deny", "mcp"]]);
@@ -363,7 +366,10 @@ describe("questions", { concurrency: 2, skip }, () => {
     assert.match(strange.content[0]!.text, /^USAGE: Run \w+ has no open question "qnone"/);
     const told = await client.callTool({ name: "answer", arguments: { run, answer: "red" } });
     assert.equal(told.structuredContent.outcome, "waiting");
-    assert.match(told.structuredContent.hint, /^Only a person may give a permission/);
+    assert.match(
+      told.structuredContent.hint,
+      /^Only a person may decide this\. In a terminal: lockstep answer/,
+    );
     const [permission] = told.structuredContent.questions;
     for (const answer of ["allow", "deny", "stop"]) {
       const refused = await client.callTool({
@@ -470,6 +476,12 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
     using world = createWorld();
     for (const name of ["show", "x".repeat(60)]) writeAgent(world, name);
     writeAgent(world, "broken", { registry: (registry) => void (registry.steps = {}) });
+    writeAgent(world, "sly", {
+      agent: (agent) => {
+        const { topic } = agent.parameters as { topic: { required: boolean; default?: string } };
+        Object.assign(topic, { required: false, default: "tides\u200b\u{e0041}" });
+      },
+    });
     await using client = await overStdio(world, { flags: [] });
     const { tools } = await client.listTools();
     const ours = tools.map(({ name }) => name as string).filter((name) => /^(?:show-|x|broken)/.test(name));
@@ -483,6 +495,14 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
       arguments: { agent: "broken" },
     });
     assert.equal(findings.ok, false);
+    const sly = tools.find(({ name }) => name === "sly");
+    assert.match(sly.description, /cannot be started from here: the default of its parameter "topic"/);
+    assert.ok(!/[\u200b\u{e0041}]/u.test(JSON.stringify(tools)));
+    const refused = await client.callTool({ name: "sly" });
+    assert.match(
+      refused.content[0]!.text,
+      /^HIDDEN_TEXT: The Lockstep agent "sly" cannot be started from here/,
+    );
   });
 
   test("what models wrote is spelled out, secrets are removed, and long results are cut", async () => {
@@ -513,6 +533,18 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
       for (const char of ["\u001b", "\u202e", "\u200b", "\u{e0041}"]) assert.ok(!all.includes(char));
     }
   });
+});
+
+test("a script or a model that is not there is refused before a client is served", async () => {
+  using world = createWorld();
+  for (const [flags, exit, why] of [
+    [["--script", "nosuch.yaml"], 2, /nosuch\.yaml cannot be read/],
+    [["--http", "--model", "nosuch/none"], 3, /Unknown model "nosuch\/none"/],
+  ] as const) {
+    const { code, stdout, stderr } = await world.lockstep(["mcp", ...flags]);
+    assert.deepEqual([code, stdout], [exit, ""]);
+    assert.match(stderr, why);
+  }
 });
 
 test("without the SDK the command says in one message how to install it; stdout stays empty", async () => {

@@ -106,7 +106,7 @@ for (const [name, source, status, code, reason] of refusals)
     });
   });
 
-test("eight commands at most, and one that could not start leaves no place taken", async () => {
+test("eight commands at most, looks apart, and one that could not start leaves no place taken", async () => {
   const missing = driverOf("", ["/nowhere/lockstep"]);
   for (let times = 0; times < 10; times += 1)
     await assert.rejects(missing.start(LINE), /cannot be started: .*ENOENT/);
@@ -116,6 +116,16 @@ test("eight commands at most, and one that could not start leaves no place taken
     all.map((one) => (one.status === "fulfilled" ? one.value : (one.reason as Refused).refusal.code)),
     [...Array<string>(8).fill("r1"), "TOO_MANY_RUNS"],
   );
+  const ended = new AbortController();
+  const looks = Array.from({ length: 9 }, () => living.read({ words: ["check", "a"] }, ended.signal));
+  const ninth = (await Promise.allSettled(looks.slice(8)))[0]!;
+  assert.equal(ninth.status === "rejected" && (ninth.reason as Refused).refusal.code, "TOO_MANY_RUNS");
+  ended.abort();
+  await Promise.allSettled(looks);
+  const slow = `${STARTED} if (process.argv[1] === "run") setTimeout(() => {}, 4000)`;
+  const both = driverOf(slow);
+  await Promise.all(Array.from({ length: 8 }, () => both.start(LINE)));
+  assert.equal((await both.read({ words: ["check", "a"] }, new AbortController().signal)).seq, 1);
 });
 
 test("a command that writes a lot after its first word is not held up", async () => {

@@ -40,6 +40,10 @@ export const TEMPLATE_FACTS: { readonly [T in AgentTemplate]: TemplateFacts } = 
   },
 };
 
+export function listTemplates(): readonly { readonly name: AgentTemplate; readonly about: string }[] {
+  return TEMPLATES.map((name) => ({ name, about: TEMPLATE_FACTS[name].about }));
+}
+
 /** One line for each template. */
 export function templateLines(): readonly string[] {
   const width = Math.max(...TEMPLATES.map((name) => name.length));

@@ -1,47 +1,32 @@
 /** `lockstep init NAME`: an agent of steps, a machine of stages, or one of the ready-made flows. */
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { errorText } from "../../flow/text/harmless.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
 import type { AgentTemplate, CallOf } from "../commands.ts";
 import { hasBlank, initFiles, type Blanks } from "./init-files.ts";
 import { projectFacts } from "./init-project.ts";
-import { TEMPLATE_FACTS, templateLines, templateNamed } from "./init-templates.ts";
+import { listTemplates, TEMPLATE_FACTS, templateLines, templateNamed } from "./init-templates.ts";
+import { requireFree, writeAgent } from "./init-write.ts";
 import { shellWord } from "../text/text.ts";
 
 export async function initAgent(call: CallOf<"init">): Promise<number> {
-  const [name = ""] = call.words;
+  const [name] = call.words;
+  if (name === undefined) return unnamed(call);
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
     throw new UsageError(
       `"${name}" cannot name an agent: use lower-case letters, digits and single dashes, as in my-agent.`,
     );
   }
-  const { agentsDir, root } = findProject(call.cwd);
+  const project = findProject(call.cwd);
+  const { agentsDir, root } = project;
   const folder = join(agentsDir, name);
-  if (statSync(folder, { throwIfNoEntry: false }) !== undefined) {
-    throw new RunnerError(
-      "USAGE",
-      `${folder} is there already, and nothing in it is overwritten. Choose another name.`,
-    );
-  }
+  requireFree(project, name);
   const template = wanted(call) ?? (await chosen(call));
   const { tests, blanks } = filledIn(call, template, root);
   const texts = initFiles(name, schemasFrom(root, folder), template, blanks);
-  const files = Object.entries(texts).map(([path, text]) => ({ path: join(folder, path), text }));
-  try {
-    for (const { path, text } of files) {
-      mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, text, { flag: "wx" });
-    }
-  } catch (cause) {
-    throw new RunnerError(
-      "NOT_WRITABLE",
-      `The agent cannot be written: ${errorText(cause)}. Make ${root} writable, or choose another folder with --cwd DIR.`,
-      { cause },
-    );
-  }
+  writeAgent(project, name, texts);
   const shown = (path: string) => relative(resolve(call.cwd), path);
   const where = call.flags.cwd === undefined ? "" : ` --cwd ${shellWord(call.flags.cwd)}`;
   const next = [
@@ -49,13 +34,24 @@ export async function initAgent(call: CallOf<"init">): Promise<number> {
     `lockstep test ${name}${where}`,
     `lockstep run ${name} ${TEMPLATE_FACTS[template].example} --script ${shellWord(shown(join(folder, "script.yaml")))}${where}`,
   ];
-  const paths = files.map(({ path }) => shown(path));
+  const paths = Object.keys(texts).map((path) => shown(join(folder, path)));
   if (call.flags.json) call.screen.document({ v: 1, agent: name, template, tests, files: paths, next });
   else {
     const about = aboutTests(tests, paths);
     const lines = [...paths, "", ...about, "Next:", ...next.map((line) => `  ${call.typed(line)}`)];
     call.screen.print(lines.join("\n"));
   }
+  return 0;
+}
+
+/** Without a name only the list of templates can be asked for. */
+function unnamed({ flags: { template, json }, screen }: CallOf<"init">): number {
+  if (template !== "help") {
+    if (template !== undefined) templateNamed(template);
+    throw new UsageError("init needs NAME.");
+  }
+  if (json) screen.document({ v: 1, templates: listTemplates() });
+  else screen.print(`The templates are:\n${templateLines().join("\n")}`);
   return 0;
 }
 
@@ -73,7 +69,9 @@ async function chosen(call: CallOf<"init">): Promise<AgentTemplate> {
   if (!call.screen.isAnswering || call.flags.json) return "steps";
   const { askLine } = await import("../conduct.ts");
   const question = ["Which template?", ...templateLines(), "Its name, or Enter for steps:"].join("\n");
-  const line = await askLine(call, question, call.host.stopped());
+  const stopped = call.host.stopped();
+  const line = await askLine(call, question, stopped);
+  if (stopped.aborted) throw new RunnerError("INTERRUPTED", "Nothing was written.");
   if (line === null) throw new UsageError("No template was chosen. Name one with --template T.");
   return line.trim() === "" ? "steps" : templateNamed(line.trim());
 }

@@ -28,6 +28,7 @@ export async function serveMcp(call: CallOf<"mcp">): Promise<number> {
     throw new UsageError("--script replaces the model: leave out --model and --backend.");
   if (!flags.http && flags.json)
     throw new UsageError("--json only works with --http: without it stdout carries the protocol.");
+  await requireModel(call);
   if (flags.http) return await serveHttp(call);
   if (host.stdin.isTTY)
     call.screen.tell(
@@ -35,6 +36,34 @@ export async function serveMcp(call: CallOf<"mcp">): Promise<number> {
     );
   await serveOverStdio(optionsOf(call), host.stdin.open(), host.interruption());
   return 0;
+}
+
+/** A script or a model that no run could begin with is refused before any client is served. */
+export async function requireModel({
+  flags,
+  cwd,
+  host: { env },
+}: {
+  readonly flags: Pick<CallOf<"mcp">["flags"], "script" | "model" | "backend">;
+  readonly cwd: string;
+  readonly host: Pick<CallOf<"mcp">["host"], "env">;
+}): Promise<void> {
+  const { script, model, backend } = flags;
+  if (script !== undefined) {
+    const [{ readGiven }, { parseScript }] = await Promise.all([
+      import("../given-file.ts"),
+      import("../../run/index.ts"),
+    ]);
+    await parseScript(readGiven({ cwd }, script, "SCRIPT_INVALID"), script);
+  }
+  if (model === undefined) return;
+  const [{ readConfig }, { findModel }] = await Promise.all([
+    import("../../run/world/config.ts"),
+    import("../../run/world/models.ts"),
+  ]);
+  const config = readConfig(env);
+  // Coding agents have names of their own for models.
+  if ((backend ?? config.defaultBackend ?? "ai-sdk") === "ai-sdk") findModel(model, { config, env });
 }
 
 async function serveHttp(call: CallOf<"mcp">): Promise<number> {

@@ -78,6 +78,28 @@ test("a template that is not there, and help, list all of them with exit 2", asy
   }
 });
 
+test("without a name the templates are listed with exit 0, and nothing else is done", async () => {
+  using world = createWorld();
+  const listed = await world.lockstep(["init", "--template", "help"]);
+  assert.deepEqual([listed.code, listed.stderr], [0, ""]);
+  for (const name of TEMPLATES) assert.match(listed.stdout, new RegExp(`^ +${name} {2,}\\w`, "m"));
+  const { templates } = onlyDocument(await world.lockstep(["init", "--template", "help", "--json"]));
+  assert.deepEqual(
+    (templates as { readonly name: string }[]).map(({ name }) => name),
+    TEMPLATES,
+  );
+  for (const [flags, why] of [
+    [["--template", "review-lop"], /There is no template "review-lop"/],
+    [["--template", "steps"], /init needs NAME/],
+    [[], /init needs NAME/],
+  ] as const) {
+    const ran = await world.lockstep(["init", ...flags]);
+    assert.equal(ran.code, 2, ran.stdout);
+    assert.match(ran.stderr, why);
+  }
+  assert.ok(!existsSync(join(world.root, ".agent")));
+});
+
 /** Flags, the template that is written, and what is refused. */
 const CHOICES: readonly [flags: readonly string[], template: string | RegExp][] = [
   [[], "steps"],
@@ -111,13 +133,16 @@ const TYPED: readonly [typed: string, code: number, file: string][] = [
   ["review-loop\n", 0, "stages/4-settle.md"],
   [" stages \n", 0, "stages/3-review.md"],
   ["nothing\n", 2, ""],
+  ["\u0003", 130, ""],
+  ["\u0004", 2, ""],
 ];
 test("a person at a terminal chooses, and Enter is the plain one", { ...terminal }, async () => {
   for (const [typed, code, file] of TYPED) {
     using world = createWorld();
     const screen = await typedAt(world, ["init", "notes"], [typed]);
     assert.match(screen, /Which template\?[^]*review-loop {2,}writes a text[^]*Enter for steps:/);
-    assert.match(screen, new RegExp(`exit ${code}`));
+    assert.match(screen, new RegExp(`exit ${code}\\b`));
+    if (code === 130) assert.match(screen, /lockstep: Stopped by SIGINT\./);
     assert.equal(existsSync(join(world.root, ".agent")), file !== "");
     if (file !== "") assert.ok(existsSync(join(world.root, ".agent/notes", file)), screen);
   }
