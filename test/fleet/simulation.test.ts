@@ -14,6 +14,6 @@ for (let seed = 1; seed <= SEEDS; seed += 1)
     assert.equal(robbed, 0, "nothing is taken from a worker that lives");
     assert.equal(poisoned, 0);
     assert.ok(takeovers > 0);
-    // A death in an outage is noticed a lease after it.
-    assert.ok(slowestTakeover < 6, `${slowestTakeover} leases`);
+    // A death in an outage is noticed a lease after it, and the second outage (80 s at most) may follow at once.
+    assert.ok(slowestTakeover < 9, `${slowestTakeover} leases`);
   });
