@@ -21,7 +21,7 @@ import { renderProblems } from "./text/problems.ts";
 import { createProgress } from "./text/progress.ts";
 import { requireSummaryFile, writeSummary } from "./summary-file.ts";
 import { nextAction, renderBrief, renderReport } from "./text/report.ts";
-import { jsonLine, shellWord, shown } from "./text/text.ts";
+import { jsonLine, shellWord, shown, shownInLine } from "./text/text.ts";
 
 type Confirm = NonNullable<NonNullable<DriveOptions["trust"]>["confirm"]>;
 
@@ -143,7 +143,7 @@ export function resumeCommand(
   more: readonly string[] = [],
 ): string {
   const flags = writtenFlags(call, ["cwd", "state", "sandbox", "network", ...more]);
-  return ["lockstep", "resume", shellWord(run ?? "@last"), ...flags].join(" ");
+  return ["lockstep", "resume", shellWord(shownInLine(run ?? "@last")), ...flags].join(" ");
 }
 
 /** Interrupted before the run was driven: not a failure. One that is recorded can be resumed later. */

@@ -1,5 +1,6 @@
 /** Jobs in PostgreSQL, handed out by pg-boss: the only file that knows that package. */
 import { RunnerError } from "../engine/ports.ts";
+import { isObject } from "../flow/json.ts";
 import { errorText } from "../flow/text/harmless.ts";
 import type { Postgres } from "../journal/postgres/connection.ts";
 import { loadServerPeer } from "../run/records/postgres-journal.ts";
@@ -22,7 +23,10 @@ type Boss = {
 };
 type BossPackage = { readonly PgBoss: new (options: object) => Boss };
 type Attempt = { readonly id: string; readonly retryCount: number };
-type Fetched = Attempt & { readonly name: string; readonly data: { readonly run: string } };
+type Fetched = Attempt & {
+  readonly name: string;
+  /** Of a job that others wrote: anything. */ readonly data: unknown;
+};
 
 export async function loadBoss(env: NodeJS.ProcessEnv): Promise<BossPackage> {
   const peer = { name: "pg-boss", version: "12.35.0", whose: "A fleet" };
@@ -86,15 +90,29 @@ export async function openBossDispatch(options: BossOptions): Promise<Dispatch> 
     },
     async take(queues, most, shares) {
       const taken: Job[] = [];
-      for (const queue of queues) {
-        if (taken.length >= most) break;
+      const takeFrom = async (queue: string): Promise<void> => {
         await ensure(queue);
         const jobs = await boss.fetch(queue, {
           batchSize: most - taken.length,
           groupConcurrency: { default: shares.default, tiers: shares.of },
         });
-        for (const { id, data, retryCount } of jobs)
-          taken.push({ id, run: data.run, queue, attempt: retryCount });
+        const strange: Attempt[] = [];
+        for (const { id, data, retryCount } of jobs) {
+          const run = isObject(data) ? data.run : undefined;
+          if (typeof run === "string") taken.push({ id, run, queue, attempt: retryCount });
+          else strange.push({ id, retryCount });
+        }
+        for (const job of strange) await boss.deleteJob(queue, job, {});
+      };
+      for (const queue of queues) {
+        if (taken.length >= most) break;
+        try {
+          await takeFrom(queue);
+        } catch (error) {
+          // What was taken before is driven; the next call says what is wrong.
+          if (taken.length === 0) throw error;
+          break;
+        }
       }
       return taken;
     },

@@ -40,6 +40,11 @@ export type Dispatch = {
   readonly close: () => Promise<void>;
 };
 
+/** The names that a queue may have. The queue of jobs refuses others, and then everything that is offered with them. */
+export const QUEUE_NAME = /^[A-Za-z0-9_-]{1,60}$/;
+/** A group has a name of 1 to so many characters. */
+export const LONGEST_GROUP = 500;
+
 /** Runs written by a newer program go to queues that an older worker does not ask. */
 export function queueOf(name: string, speech: number): string {
   return `${name}.v${speech}`;

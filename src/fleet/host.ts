@@ -2,7 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { RunnerError } from "../engine/ports.ts";
 import { SPEECH } from "../flow/event.ts";
+import { shownInLine } from "../flow/text/harmless.ts";
 import { readPostgresAddress } from "../journal/postgres/address.ts";
 import { openPostgres } from "../journal/postgres/connection.ts";
 import { openPostgresJournal } from "../journal/postgres/postgres.ts";
@@ -10,9 +12,10 @@ import { clearPlaces } from "../run/clear-places.ts";
 import { loadPg } from "../run/records/postgres-journal.ts";
 import { surveyModels } from "../run/world/model-survey.ts";
 import { readConfig, type FleetConfig } from "../run/world/config.ts";
-import { workFolder } from "../run/source-place.ts";
+import { workFolder } from "../run/work-folder.ts";
 import { selfTest } from "../run/world/sandbox.ts";
 import { loadBoss, openBossDispatch } from "./boss.ts";
+import { QUEUE_NAME } from "./dispatch.ts";
 import { createJobDriver, type JobDriverOptions } from "./drive.ts";
 import { createMeter } from "./meter.ts";
 import { createPresence } from "./presence.ts";
@@ -27,6 +30,8 @@ export type HostOptions = {
   readonly how: JobDriverOptions["how"];
   readonly draining: AbortSignal;
   readonly drainMs: number;
+  /** Others see it from now on, so that it has to be drained. Before that a signal may end the process at once. */
+  readonly onEnter: () => void;
   readonly onReady: (about: {
     readonly name: string;
     readonly slots: number;
@@ -49,6 +54,12 @@ export async function hostWorker(options: HostOptions): Promise<void> {
   const leaseMs = (fleet.leaseSeconds ?? 30) * 1000;
   const slots = given.concurrency ?? fleet.concurrency ?? 10;
   const queues = given.queues ?? fleet.queues ?? ["runs"];
+  const strange = queues.find((queue) => !QUEUE_NAME.test(queue));
+  if (strange !== undefined)
+    throw new RunnerError(
+      "CONFIG_INVALID",
+      `fleet.queues needs names of letters, digits, _ and -, not "${shownInLine(strange, 80)}".`,
+    );
   const folder = workFolder(given.work ?? fleet.work, env);
   const id = randomUUID();
   const name = given.name ?? `${hostname()}-${process.pid}`;
@@ -80,13 +91,14 @@ export async function hostWorker(options: HostOptions): Promise<void> {
       offers,
       ...here,
     });
+    options.onEnter();
     await presence.enter();
     // From here on the loops of the worker wait, and must know that they do.
     postgres.waitFor(0);
     options.onReady({ name, slots, queues });
     const clear = (isBeginning: boolean) =>
       clearPlaces(folder, journal, { now: Date.now(), isBeginning }).catch((error: unknown) =>
-        observe({ kind: "trouble", error }),
+        observe({ kind: "trouble", error, isLasting: false }),
       );
     await clear(true);
     const clearing = setInterval(() => void clear(false), CLEAR_MS);

@@ -4,7 +4,13 @@
 export type Ended =
   | { readonly kind: "ended" | "waiting" | "yielded" | "lost" | "budget" }
   | { readonly kind: "parked"; readonly until: number }
-  | { readonly kind: "unavailable"; readonly code: string; readonly reason: string };
+  | {
+      readonly kind: "unavailable";
+      readonly code: string;
+      readonly reason: string;
+      /** The record of the run itself cannot be read, and will not be later. */
+      readonly isDamaged?: boolean;
+    };
 
 /** `tries`: how often it was begun in a row without getting anywhere. */
 export type NextStretch = {
@@ -36,8 +42,8 @@ export function nextStretch(end: Ended, tries: number, now: number, leaseMs: num
     case "lost":
       return { afterMs: leaseMs, tries, held: null, rest: null };
     case "unavailable": {
-      // Not the run's fault.
-      if (end.code === "JOURNAL_UNAVAILABLE")
+      // The server is away, or refuses: not the run's fault.
+      if (end.code === "JOURNAL_UNAVAILABLE" && end.isDamaged !== true)
         return { afterMs: FIRST_PAUSE_MS, tries, held: null, rest: null };
       const failed = tries + 1;
       if (failed >= MOST_TRIES)

@@ -1,4 +1,5 @@
 /** The row of a worker: what it is, what it can do, its sign of life, and whether it is to drain. */
+import { isObject } from "../flow/json.ts";
 import { ALIVE } from "../journal/postgres/writes.ts";
 import type { Postgres } from "../journal/postgres/connection.ts";
 
@@ -10,7 +11,7 @@ export type WorkerAbout = {
   readonly pid: number;
   readonly version: string;
   readonly leaseMs: number;
-  readonly offers: WorkerOffers;
+  readonly offers: Omit<WorkerOffers, "trouble">;
 };
 
 /** What a worker can do, for those who submit and those who look. */
@@ -22,18 +23,49 @@ export type WorkerOffers = {
   readonly backends: readonly string[];
   /** null: commands are not confined. */
   readonly sandbox: string | null;
+  /** What has gone wrong between the worker and its server again and again; null: it is well. */
+  readonly trouble: string | null;
 };
+
+/** What the row of a worker says, which anybody who may write to the server can have written; null: it cannot be read. */
+export function readOffers(text: unknown): WorkerOffers | null {
+  let read: unknown;
+  try {
+    read = JSON.parse(String(text));
+  } catch {
+    return null;
+  }
+  if (!isObject(read)) return null;
+  const { slots, queues, speech, models, backends, sandbox, trouble } = read;
+  if (!Number.isSafeInteger(slots) || !Number.isSafeInteger(speech) || !isNames(queues)) return null;
+  return {
+    slots: slots as number,
+    queues,
+    speech: speech as number,
+    models: isNames(models) ? models : [],
+    backends: isNames(backends) ? backends : [],
+    sandbox: typeof sandbox === "string" ? sandbox : null,
+    trouble: typeof trouble === "string" ? trouble : null,
+  };
+}
+
+function isNames(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((name) => typeof name === "string");
+}
 
 export type Presence = {
   readonly enter: () => Promise<void>;
   /** `drainMs`: within this time it is to give back what it drives; null: it is not asked to. */
-  readonly beat: () => Promise<{ readonly workers: number; readonly drainMs: number | null }>;
+  readonly beat: (
+    trouble: string | null,
+  ) => Promise<{ readonly workers: number; readonly drainMs: number | null }>;
   readonly leave: () => Promise<void>;
 };
 
 export function createPresence(postgres: Postgres, about: WorkerAbout): Presence {
   const { schema } = postgres;
-  const { id, name, host, pid, version, leaseMs, offers } = about;
+  const { id, name, host, pid, version, leaseMs } = about;
+  let offers: WorkerOffers = { ...about.offers, trouble: null };
   const enter = async (): Promise<void> => {
     const text = `INSERT INTO ${schema}.owner (id, host, pid, since, beat, lease, version, worker, offers)
       VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp(), make_interval(secs => $4), $5, $6, $7)
@@ -50,11 +82,12 @@ export function createPresence(postgres: Postgres, about: WorkerAbout): Presence
   };
   return {
     enter,
-    async beat() {
-      const text = `UPDATE ${schema}.owner SET beat = clock_timestamp() WHERE id = $1
+    async beat(trouble) {
+      offers = { ...offers, trouble };
+      const text = `UPDATE ${schema}.owner SET beat = clock_timestamp(), offers = $2 WHERE id = $1
         RETURNING extract(epoch FROM draining - clock_timestamp())::float8 * 1000 AS drain,
           (SELECT count(*)::int FROM ${schema}.owner o WHERE o.worker IS NOT NULL AND ${ALIVE}) AS workers`;
-      const [row] = await postgres.send({ name: "worker-beat", text }, [id]);
+      const [row] = await postgres.send({ name: "worker-beat", text }, [id, JSON.stringify(offers)]);
       if (row === undefined) await enter();
       const drain = (row?.drain as number | null | undefined) ?? null;
       return {

@@ -1,7 +1,7 @@
 /** The rows of runs as workers see them: which want a job, which one is theirs, and what becomes of it afterwards. */
 import { randomUUID } from "node:crypto";
-import type { Postgres } from "../journal/postgres/connection.ts";
-import { queueOf, type Dispatch, type Job } from "./dispatch.ts";
+import type { Postgres, Rows } from "../journal/postgres/connection.ts";
+import { LONGEST_GROUP, QUEUE_NAME, queueOf, type Dispatch, type Job } from "./dispatch.ts";
 import { MOST_TRIES, POISONED, type NextStretch } from "./life.ts";
 
 /** What a worker asks for. */
@@ -16,16 +16,33 @@ export type Taken = { readonly job: Job; readonly tries: number; readonly group:
 
 const MOST_AT_ONCE = 1000;
 
-/** Makes a job for every run that wants one. How many it made; called again until it makes none. */
+/**
+ * Makes a job for every run that wants one, and holds those whose row no queue can take: one of them must not keep the
+ * others waiting. How many it dealt with; called again until there are none.
+ */
 export async function promote(postgres: Postgres, dispatch: Dispatch, wanted: WantedRuns): Promise<number> {
   const { schema } = postgres;
   return await postgres.together(async (send) => {
     const text = `SELECT id, queue, grp, priority, speaks FROM ${schema}.run
-      WHERE due <= clock_timestamp() AND job IS NULL AND held IS NULL AND queue = ANY($1) AND speaks <= $2
+      WHERE due <= clock_timestamp() AND job IS NULL AND held IS NULL AND speaks <= $2
+        AND (queue = ANY($1) OR queue !~ '${QUEUE_NAME.source}')
       ORDER BY priority DESC, due LIMIT $3 FOR UPDATE SKIP LOCKED`;
     const rows = await send({ name: "promote", text }, [wanted.queues, wanted.speech, MOST_AT_ONCE]);
     if (rows.length === 0) return 0;
-    const offers = rows.map((row) => ({
+    const faults = rows.map(rowFault);
+    const bad = rows.flatMap((row, place) =>
+      faults[place] === null ? [] : [{ run: row.id, why: faults[place] }],
+    );
+    const hold = `UPDATE ${schema}.run r SET held = 'poisoned', held_because = n.why, due = NULL
+      FROM unnest($1::text[], $2::text[]) AS n(id, why) WHERE r.id = n.id`;
+    if (bad.length > 0)
+      await send({ name: "promote-hold", text: hold }, [
+        bad.map(({ run }) => run),
+        bad.map(({ why }) => why),
+      ]);
+    const good = rows.filter((_, place) => faults[place] === null);
+    if (good.length === 0) return rows.length;
+    const offers = good.map((row) => ({
       id: randomUUID(),
       run: row.id as string,
       queue: queueOf(row.queue as string, row.speaks as number),
@@ -36,8 +53,21 @@ export async function promote(postgres: Postgres, dispatch: Dispatch, wanted: Wa
       FROM unnest($1::text[], $2::text[]) AS n(id, job) WHERE r.id = n.id`;
     await send({ name: "promoted", text: mark }, [offers.map(({ run }) => run), offers.map(({ id }) => id)]);
     await dispatch.offer(offers, send);
-    return offers.length;
+    return rows.length;
   });
+}
+
+/** Why no job can be made of a row that anybody may have written; null: one can. */
+export function rowFault({ queue, grp, speaks }: Rows[number]): string | null {
+  const what =
+    typeof queue !== "string" || !QUEUE_NAME.test(queue)
+      ? "its queue is not a name of letters, digits, _ and -"
+      : typeof grp !== "string" || grp === "" || grp.length > LONGEST_GROUP
+        ? `its group is not a name of 1 to ${LONGEST_GROUP} characters`
+        : !(Number(speaks) >= 1)
+          ? "the version that wrote it is below 1"
+          : null;
+  return what === null ? null : `No worker can take it: ${what}. Submit it again with lockstep fleet submit.`;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** How a fleet stands: its workers, and the runs that wait for them. */
 import type { Postgres } from "../journal/postgres/connection.ts";
 import { ALIVE } from "../journal/postgres/writes.ts";
-import type { WorkerOffers } from "./presence.ts";
+import { readOffers, type WorkerOffers } from "./presence.ts";
 
 export type WorkerRow = {
   readonly id: string;
@@ -9,7 +9,8 @@ export type WorkerRow = {
   readonly host: string;
   readonly pid: number;
   readonly version: string;
-  readonly offers: WorkerOffers;
+  /** null: what its row says cannot be read. */
+  readonly offers: WorkerOffers | null;
   /** How many runs it drives. */
   readonly runs: number;
   readonly upMs: number;
@@ -34,7 +35,7 @@ export async function workersOf(postgres: Postgres): Promise<readonly WorkerRow[
     host: row.host as string,
     pid: row.pid as number,
     version: (row.version as string | null) ?? "",
-    offers: JSON.parse(row.offers as string) as WorkerOffers,
+    offers: readOffers(row.offers),
     runs: row.runs as number,
     upMs: row.up as number,
     beatMs: row.beat as number,
@@ -93,7 +94,7 @@ export async function backlogOf(postgres: Postgres): Promise<readonly BacklogRow
 /** What a person should look into; nothing: the fleet is well. */
 export function faultsOf(workers: readonly WorkerRow[], backlog: readonly BacklogRow[]): readonly string[] {
   const taking = workers.filter(({ alive, drainMs }) => alive && drainMs === null);
-  const takes = (queue: string) => taking.some(({ offers }) => offers.queues.includes(queue));
+  const takes = (queue: string) => taking.some(({ offers }) => offers?.queues.includes(queue));
   const poisoned = backlog.reduce((sum, row) => sum + row.poisoned, 0);
   const idle = [
     ...new Set(backlog.filter(({ queue, ready }) => ready > 0 && !takes(queue)).map(({ queue }) => queue)),
@@ -105,6 +106,12 @@ export function faultsOf(workers: readonly WorkerRow[], backlog: readonly Backlo
       : [
           `${poisoned} ${poisoned === 1 ? "run is" : "runs are"} poisoned: see lockstep runs, then lockstep fleet retry RUN.`,
         ]),
+    ...workers
+      .filter(({ alive, offers }) => alive && offers === null)
+      .map(({ name }) => `The row of the worker ${name} cannot be read: what it offers is not known.`),
+    ...workers.flatMap(({ name, alive, offers }) =>
+      alive && offers?.trouble ? [`${name} has trouble with the server or the queue: ${offers.trouble}`] : [],
+    ),
     ...workers
       .filter(({ beatMs }) => beatMs < -1000)
       .map(

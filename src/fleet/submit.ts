@@ -8,7 +8,7 @@ import { readRepositoryAddress } from "../run/source-address.ts";
 import { modelNames } from "../run/world/models.ts";
 import type { PreparedRun } from "../run/submit.ts";
 import { offerRuns } from "./offer.ts";
-import type { WorkerOffers } from "./presence.ts";
+import { readOffers } from "./presence.ts";
 
 export type Submission = {
   /** For people: what it is about. */
@@ -71,9 +71,7 @@ export async function lackingWorkers(
 ): Promise<readonly string[]> {
   const text = `SELECT offers FROM ${postgres.schema}.owner o WHERE o.worker IS NOT NULL AND o.draining IS NULL AND ${ALIVE}`;
   const rows = await postgres.send({ name: "offers", text });
-  const workers = rows.flatMap(({ offers }) =>
-    typeof offers === "string" ? [JSON.parse(offers) as WorkerOffers] : [],
-  );
+  const workers = rows.flatMap(({ offers }) => readOffers(offers) ?? []);
   const fitting = workers.filter(({ queues }) => queues.includes(queue));
   if (fitting.length === 0)
     return [`No worker takes runs from the queue "${queue}" now: it waits until one is started.`];

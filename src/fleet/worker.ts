@@ -5,6 +5,7 @@ import { queuesOf, type Dispatch, type GroupShares, type Job } from "./dispatch.
 import { contactAt, isCalm, keepEvery, keptBy, missedBy, mustStop } from "./lease.ts";
 import { nextStretch, type Ended } from "./life.ts";
 import type { Presence } from "./presence.ts";
+import { createTroubles, type WorkerPart } from "./trouble.ts";
 import { begin, progressed, promote, settleRun, type Taken, type WantedRuns } from "./rows.ts";
 
 export type WorkerOptions = {
@@ -47,7 +48,10 @@ export type WorkerEvent =
   | { readonly kind: "began"; readonly run: string; readonly attempt: number }
   | { readonly kind: "over"; readonly run: string; readonly end: Ended; readonly isSettled: boolean }
   | { readonly kind: "stopped"; readonly run: string; readonly why: "lease" | "lost" | "drain" }
-  | { readonly kind: "trouble"; readonly error: unknown }
+  /** `isLasting`: from now on it counts as lasting, which is said once. */
+  | { readonly kind: "trouble"; readonly error: unknown; readonly isLasting: boolean }
+  /** What was lasting trouble is over. */
+  | { readonly kind: "recovered" }
   | { readonly kind: "draining"; readonly withinMs: number };
 
 type Driven = Taken & {
@@ -107,9 +111,11 @@ export async function work(options: WorkerOptions): Promise<void> {
     for (const { yields } of driven) yields.abort();
   };
   const isDraining = () => drainBy !== null;
-  const keepTrouble = (error: unknown) => {
-    contact = missedBy(contact, isRefusal(error), performance.now());
-    observe({ kind: "trouble", error });
+  const troubles = createTroubles();
+  const failed = (part: WorkerPart, error: unknown) =>
+    observe({ kind: "trouble", error, isLasting: troubles.failed(part, error) });
+  const worked = (part: WorkerPart) => {
+    if (troubles.worked(part)) observe({ kind: "recovered" });
   };
 
   const driveOne = async (taken: Taken): Promise<void> => {
@@ -151,9 +157,11 @@ export async function work(options: WorkerOptions): Promise<void> {
     const began = performance.now();
     for (;;) {
       try {
-        return await say();
+        const said = await say();
+        worked("settle");
+        return said;
       } catch (error) {
-        observe({ kind: "trouble", error });
+        failed("settle", error);
         if (performance.now() - began > SETTLE_MS) return false;
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
@@ -179,7 +187,10 @@ export async function work(options: WorkerOptions): Promise<void> {
 
   const polling = async (): Promise<void> => {
     while (!over.signal.aborted) {
-      await poll().catch((error: unknown) => observe({ kind: "trouble", error }));
+      await poll().then(
+        () => worked("poll"),
+        (error: unknown) => failed("poll", error),
+      );
       const usual = Math.max(POLL_MS, (workers * 1000) / POLLS_PER_S);
       await nap(usual * (0.5 + Math.random() / 2), true);
     }
@@ -192,12 +203,14 @@ export async function work(options: WorkerOptions): Promise<void> {
         const ours = [...driven];
         const kept = new Set(await dispatch.keep([...ours.map(({ job }) => job), ...pending]));
         for (const one of ours) if (!kept.has(one.job)) stopOne(one, "lost");
-        const shown = await presence.beat();
+        const shown = await presence.beat(troubles.lasting());
         workers = shown.workers;
         if (shown.drainMs !== null) drain(shown.drainMs);
         contact = keptBy(contact, sent, performance.now(), leaseMs);
+        worked("keep");
       } catch (error) {
-        keepTrouble(error);
+        contact = missedBy(contact, isRefusal(error), performance.now());
+        failed("keep", error);
       }
       const isKept = contact.kept === sent;
       await nap(isKept ? keepEvery(leaseMs) : POLL_MS, false);
@@ -208,7 +221,10 @@ export async function work(options: WorkerOptions): Promise<void> {
     while (!over.signal.aborted) {
       await nap(TEND_MS, false);
       if (drainBy !== null || !isCalm(contact, performance.now(), leaseMs)) continue;
-      await dispatch.tend(queues).catch((error: unknown) => observe({ kind: "trouble", error }));
+      await dispatch.tend(queues).then(
+        () => worked("tend"),
+        (error: unknown) => failed("tend", error),
+      );
     }
   };
 

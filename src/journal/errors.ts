@@ -31,11 +31,18 @@ export function runDamaged(path: string, run: string): RunnerError {
   );
 }
 
+/** The record of a run was changed from outside, or lacks a part: trying again does not help, unlike with a server that is away. */
+export class RecordDamaged extends RunnerError {
+  constructor(message: string, cause?: unknown) {
+    super("JOURNAL_UNAVAILABLE", message, { cause });
+  }
+}
+
 /** A run that can be read up to the entry before `seq`. */
-export class EntryDamaged extends RunnerError {
+export class EntryDamaged extends RecordDamaged {
   readonly seq: number;
   constructor(message: string, seq: number, cause?: unknown) {
-    super("JOURNAL_UNAVAILABLE", message, { cause });
+    super(message, cause);
     this.seq = seq;
   }
 }

@@ -6,6 +6,7 @@ import { openQuestions } from "../engine/decide/people.ts";
 import { RunnerError, type Journal, type RunHandle, type RunRow } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
 import { adoptions } from "../flow/adopted.ts";
+import { RecordDamaged } from "../journal/errors.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { defined } from "../flow/json.ts";
@@ -51,7 +52,8 @@ async function travelsHere(
   const [first] = blobs === undefined ? [] : await journal.read(run, 0, 1);
   if (blobs === undefined || first?.event.type !== "run.started" || first.event.source === undefined)
     return null;
-  const { travelling, workFolder } = await import("./source-place.ts");
+  const { travelling } = await import("./source-place.ts");
+  const { workFolder } = await import("./work-folder.ts");
   const { fleet } = readConfig(env);
   const work = workFolder(fleet.work, env);
   return travelling({ work, blobs, env, signal, ...defined({ repositories: fleet.repositories }) });
@@ -292,7 +294,7 @@ export async function resultIfOver(journal: Journal, id: string, now: number): P
   if (row?.last?.event.type !== "run.ended") return null;
   const { standingOf } = await import("./records/standing.ts");
   const { result, state, damage } = await standingOf(journal, { ...row, owned: false }, now);
-  if (damage !== null) throw new RunnerError("JOURNAL_UNAVAILABLE", damage.why);
+  if (damage !== null) throw new RecordDamaged(damage.why);
   return state.halted.length > 0 ? null : result;
 }
 

@@ -21,6 +21,7 @@ import type { Event, Remote, Source, Tree, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
+import { RecordDamaged } from "../journal/errors.ts";
 import type { RecordedRun } from "./records/runs.ts";
 import { ANY_REPOSITORY, mayFetch, readRepositoryAddress } from "./source-address.ts";
 import {
@@ -32,7 +33,6 @@ import {
   type TreeOptions,
   type TreePlace,
 } from "./tree.ts";
-import { homeFolder } from "./world/project.ts";
 import { isInsideProject, isThere, realPath } from "./world/files.ts";
 import { gitFor } from "./world/worktree.ts";
 
@@ -74,18 +74,11 @@ export function travelling(
   return async ({ entries, current }) => {
     const started = entries[0]?.event;
     if (started?.type !== "run.started")
-      throw new RunnerError("JOURNAL_UNAVAILABLE", "The run has no first entry: its journal is damaged.");
+      throw new RecordDamaged("The run has no first entry: its journal is damaged.");
     const place = await openTravelPlace({ ...about, started, newest: newestTree(entries), flow: current });
     about.onPlace?.(place);
     return place;
   };
-}
-
-/** Where this machine keeps mirrors and the files of runs that travel. Only this user may read them. */
-export function workFolder(named: string | undefined, env: NodeJS.ProcessEnv): string {
-  const folder = named ?? join(env.XDG_CACHE_HOME || join(homeFolder(env), ".cache"), "lockstep-work");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return folder;
 }
 
 /** Where logs and processes of a run are kept on this machine. */
@@ -364,7 +357,9 @@ function requireWithin(top: string, folder: string, run: string): void {
 function forbidden({ repositories = ANY_REPOSITORY }: PlaceOptions, { url }: Remote): string | null {
   const address = readRepositoryAddress(url);
   if ("fault" in address) return address.fault;
-  return mayFetch(address, repositories) ? null : "no pattern of fleet.repositories matches it";
+  return mayFetch(address, repositories)
+    ? null
+    : "no pattern matches it. Add its address to fleet.repositories in the config.json of the worker";
 }
 
 /** The remote that git is told of. One that is forbidden is left out where the run has its files without it, and pushes nothing. */

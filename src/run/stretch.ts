@@ -1,11 +1,12 @@
 /** One stretch of a recorded run, driven by a process that says itself where the files are: until it ends, waits or yields. */
 import { join } from "node:path";
 import type { Journal } from "../engine/ports.ts";
+import { RecordDamaged } from "../journal/errors.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { Event, Worktree } from "../flow/event.ts";
 import { EXIT } from "../flow/verdict.ts";
 import type { Result } from "../tell/result.ts";
-import { withStack } from "./open.ts";
+import { withStack, type Known } from "./open.ts";
 import type { DriveOptions, ResumeOptions } from "./options.ts";
 import { findRun, type RecordedRun } from "./records/runs.ts";
 import { resumeFrom } from "./resume.ts";
@@ -58,7 +59,13 @@ export type StretchEnd =
   /** It can go on anywhere, at once. `isCutOff`: what was under way was given up. */
   | { readonly kind: "yielded"; readonly isCutOff: boolean }
   /** Something that it needs is not there: the journal, a model, a sandbox, its folder. */
-  | { readonly kind: "unavailable"; readonly code: string; readonly reason: string }
+  | {
+      readonly kind: "unavailable";
+      readonly code: string;
+      readonly reason: string;
+      /** The record of the run cannot be read, and will not be later. */
+      readonly isDamaged: boolean;
+    }
   /** Another process owns it. */
   | { readonly kind: "lost" }
   /** What all workers together may spend is spent. */
@@ -89,7 +96,7 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
       how.observe?.(entry, state, ...more);
     },
   };
-  const result = await withStack({ agent: "" }, driving, async (stack, known) => {
+  const stretch = async (stack: AsyncDisposableStack, known: Known) => {
     const row = await findRun(journal, how.run);
     known.run = row.id;
     const [first] = await journal.read(row.id, 0, 1);
@@ -103,11 +110,24 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
     const trust = isTravelling && { trust: { submitted } };
     const asked = { ...started?.people, ...driving, ...trust };
     return await resumeFrom({ journal, project, row, place }, asked, stack, known);
+  };
+  let isDamaged = false;
+  const result = await withStack({ agent: "" }, driving, async (stack, known) => {
+    try {
+      return await stretch(stack, known);
+    } catch (error) {
+      isDamaged = error instanceof RecordDamaged;
+      throw error;
+    }
   });
-  return endOf(result, last);
+  return endOf(result, last, isDamaged);
 }
 
-function endOf(result: Result, last: { readonly event: Event; readonly state: State } | null): StretchEnd {
+function endOf(
+  result: Result,
+  last: { readonly event: Event; readonly state: State } | null,
+  isDamaged: boolean,
+): StretchEnd {
   const { outcome, code, reason, exitCode } = result;
   if (code === "RUN_OWNED_ELSEWHERE") return { kind: "lost" };
   if (code === "FLEET_BUDGET") return { kind: "budget", reason };
@@ -125,5 +145,6 @@ function endOf(result: Result, last: { readonly event: Event; readonly state: St
   // It had ended before this stretch.
   const isEnded = event?.type === "run.ended" || (event === undefined && result.flow !== null);
   const isLasting = isEnded && !(result.resumable && exitCode === EXIT.unavailable);
-  return isLasting ? { kind: "ended", result } : { kind: "unavailable", code: code ?? "UNKNOWN", reason };
+  if (isLasting) return { kind: "ended", result };
+  return { kind: "unavailable", code: code ?? "UNKNOWN", reason, isDamaged };
 }

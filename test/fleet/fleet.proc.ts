@@ -1,5 +1,6 @@
 /** A fleet by the commands as users type them: workers are processes, the server is real. */
 import assert from "node:assert/strict";
+import { createServer, type AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { replies, script, writeAgent } from "../cli/world.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
@@ -75,6 +76,67 @@ describe("a fleet", { skip }, () => {
     }
     await until(async () => (await world.outcomes()).completed === 16, "all are completed");
     assert.equal(model.asked.length, 48, "each question once");
+  });
+
+  test("a run whose record is damaged is held after three attempts", async () => {
+    using world = await createFleetWorld(`${server.url}?schema=damaged`);
+    writeAgent(world, "notes");
+    const { postgres } = world;
+    const { schema } = postgres;
+    const [entry = "", flow = ""] = await world.submit("notes", 2);
+    const change = (text: string, run: string) => postgres.send({ name: "", text }, [run]);
+    await change(
+      `UPDATE ${schema}.event SET body = 'garbage' WHERE run = (SELECT key FROM ${schema}.run WHERE id = $1)`,
+      entry,
+    );
+    await change(`UPDATE ${schema}.run SET digest = 'unknown' WHERE id = $1`, flow);
+    const worker = world.startWorker("--name", "one");
+    await worker.ready();
+    const held = `SELECT held_because, tries FROM ${schema}.run WHERE held = 'poisoned' ORDER BY key`;
+    await until(async () => {
+      // The pauses between attempts are not waited for.
+      const text = `UPDATE ${schema}.run SET due = clock_timestamp() WHERE due > clock_timestamp()`;
+      await postgres.send({ name: "", text });
+      return (await postgres.send({ name: "", text: held })).length === 2;
+    }, "both are held");
+    const rows = await postgres.send({ name: "", text: held });
+    assert.deepEqual(
+      rows.map(({ tries }) => tries),
+      [3, 3],
+    );
+    assert.match(String(rows[0]!.held_because), /^JOURNAL_UNAVAILABLE: .*entry 1 of run .* is not JSON/);
+    assert.match(String(rows[1]!.held_because), /^JOURNAL_UNAVAILABLE: The flow unknown/);
+    assert.equal((await world.lockstep(["fleet", "status", "--check"], { env: world.around })).code, 1);
+    worker.process.kill("SIGTERM");
+    assert.equal(await worker.gone(), 0, worker.stderr());
+  });
+
+  test("a worker that cannot start says why, and a signal ends one that is about to start", async () => {
+    using world = await createFleetWorld(`${server.url}?schema=start`);
+    for (const folder of ["/proc/nope", "/dev/null", "/dev/null/below"]) {
+      const ran = world.startWorker("--work", folder);
+      assert.equal(await ran.gone(), 3, ran.stderr());
+      assert.match(
+        ran.stderr(),
+        new RegExp(`The folder ${folder} cannot hold the files of runs: .* --work DIR`),
+      );
+    }
+    let isAsked = false;
+    const silent = createServer((socket) => {
+      isAsked = true;
+      socket.on("error", () => undefined);
+    });
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    try {
+      const { port } = silent.address() as AddressInfo;
+      const waiting = world.startWorkerAt(`postgres://postgres@127.0.0.1:${port}/postgres`);
+      await until(() => isAsked, "it asks the server");
+      waiting.process.kill("SIGTERM");
+      assert.equal(await waiting.gone(), null, waiting.stderr());
+      assert.equal(waiting.process.signalCode, "SIGTERM");
+    } finally {
+      silent.close();
+    }
   });
 
   test("a role that submits can neither delete nor read another schema", async () => {

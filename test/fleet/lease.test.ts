@@ -65,6 +65,21 @@ for (const [end, tries, next] of [
     2,
     { afterMs: 10_000, tries: 2, held: null, rest: null },
   ],
+  [
+    { kind: "unavailable", code: "JOURNAL_UNAVAILABLE", reason: "r", isDamaged: false },
+    2,
+    { afterMs: 10_000, tries: 2, held: null, rest: null },
+  ],
+  [
+    { kind: "unavailable", code: "JOURNAL_UNAVAILABLE", reason: "r", isDamaged: true },
+    0,
+    { afterMs: 10_000, tries: 1, held: null, rest: null },
+  ],
+  [
+    { kind: "unavailable", code: "JOURNAL_UNAVAILABLE", reason: "r", isDamaged: true },
+    2,
+    { afterMs: null, tries: 3, held: "JOURNAL_UNAVAILABLE: r", rest: null },
+  ],
 ] as const satisfies readonly (readonly [Ended, number, NextStretch])[])
   test(`after ${JSON.stringify(end)} at ${tries} tries`, () => {
     assert.deepEqual(nextStretch(end, tries, 1_000_000, LEASE), next);

@@ -109,6 +109,14 @@ describe("fleet submit", { skip }, () => {
     ["a priority that is too high", [...NOTES, "--priority", "1001"], /-1000 to 1000/],
     ["a time that is none", [...NOTES, "--not-before", "soon"], /2030-01-31/],
     ["a queue that is no name", [...NOTES, "--queue", "a b"], /letters, digits/],
+    ["a queue without a name", [...NOTES, "--queue", ""], /letters, digits/],
+    ["a group without a name", [...NOTES, "--group", ""], /--group needs a text/],
+    ["a group that is too long", [...NOTES, "--group", "g".repeat(501)], /1 to 500/],
+    ["an empty key", [...NOTES, "--key", ""], /--key needs a text/],
+    ["a worker of a queue that is no name", ["worker", "--queue", "bad name"], /letters, digits/],
+    ["a worker of a queue without a name", ["worker", "--queue", "runs", "--queue", ""], /letters, digits/],
+    ["a worker without a name", ["worker", "--name", ""], /--name needs a text/],
+    ["to drain a worker without a name", ["drain", ""], /not empty/],
     ["files and none", [...NOTES, "--bundle"], /cannot be used together/],
     ["a folder without a repository", NOTES.slice(0, -1), /no git repository.*--no-files/s],
     ["a parameter that is missing", ["submit", "notes", "--no-files"], /topic/],
@@ -122,6 +130,49 @@ describe("fleet submit", { skip }, () => {
       assert.match(ran.stdout + ran.stderr, says);
       assert.equal((await rows()).length, before);
     });
+
+  test("workers whose rows others wrote are shown as unknown, and do not hide the id of a run", async () => {
+    const { schema } = postgres;
+    const offers = ["'not json'", "'{}'", "'null'", "NULL", '\'{"slots":2,"queues":["odd"],"speech":1}\''];
+    const values = offers.map(
+      (text, at) =>
+        `('o${at}', 'h', ${at}, clock_timestamp(), clock_timestamp(), '1 hour', 'w${at}', ${text})`,
+    );
+    await postgres.send({
+      name: "",
+      text: `INSERT INTO ${schema}.owner (id, host, pid, since, beat, lease, worker, offers) VALUES ${values.join(", ")}`,
+    });
+    const ps = await fleet("ps");
+    assert.equal(ps.code, 0, ps.stderr);
+    assert.match(ps.stdout, /^w0 +h \(0\) +\? +\? +0\/\? +\?/m);
+    assert.match(ps.stdout, /^w4 +h \(4\) +\? +odd +0\/2 +no/m);
+    const status = await fleet("status", "--check");
+    assert.equal(status.code, 1);
+    assert.match(status.stdout, /^5 workers, 0 of 2 slots taken$/m);
+    assert.match(status.stderr, /row of the worker w3 cannot be read/);
+    const ran = await fleet(...NOTES, "--queue", "odd");
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.ok(
+      (await rows()).some(({ id }) => id === ran.stdout.trim()),
+      ran.stdout,
+    );
+    assert.doesNotMatch(ran.stderr, /No worker takes/);
+    await postgres.send({ name: "", text: `DELETE FROM ${schema}.owner` });
+  });
+
+  test("the id of a run is there also where the workers cannot be asked", async () => {
+    const { schema } = postgres;
+    await postgres.send({ name: "", text: `ALTER TABLE ${schema}.owner RENAME COLUMN offers TO away` });
+    const ran = await fleet(...NOTES).finally(() =>
+      postgres.send({ name: "", text: `ALTER TABLE ${schema}.owner RENAME COLUMN away TO offers` }),
+    );
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.ok(
+      (await rows()).some(({ id }) => id === ran.stdout.trim()),
+      ran.stdout,
+    );
+    assert.match(ran.stderr, /not known whether a worker takes it/);
+  });
 
   test("refuses a folder as the record, and a server without tables", async () => {
     const folder = await world.lockstep(["fleet", ...NOTES, "--state", "here"], { env });

@@ -9,6 +9,7 @@ import type { Ended } from "../../src/fleet/life.ts";
 import { offerRuns, type RunOffer } from "../../src/fleet/offer.ts";
 import { createPresence } from "../../src/fleet/presence.ts";
 import { releaseRuns } from "../../src/fleet/rows.ts";
+import { workersOf } from "../../src/fleet/status.ts";
 import { work, type StretchOfJob, type WorkerEvent } from "../../src/fleet/worker.ts";
 import type { Postgres, Rows } from "../../src/journal/postgres/connection.ts";
 import { wakeWithin } from "../../src/journal/postgres/wake.ts";
@@ -72,6 +73,7 @@ describe("workers", { skip }, () => {
       readonly shares?: GroupShares;
       readonly speech?: number;
       readonly drainMs?: number;
+      readonly dispatch?: Dispatch;
     } = {},
   ): Phantom => {
     const events: WorkerEvent[] = [];
@@ -84,7 +86,7 @@ describe("workers", { skip }, () => {
     const done = presence.enter().then(() =>
       work({
         postgres,
-        dispatch,
+        dispatch: more.dispatch ?? dispatch,
         presence,
         wanted: { queues: [queue], speech },
         slots,
@@ -121,6 +123,53 @@ describe("workers", { skip }, () => {
     for (const { drain } of workers) await drain();
     assert.deepEqual(driven.toSorted(), [...runs].toSorted());
     for (const row of await rowsOf(runs)) assert.deepEqual([row.job, row.due, row.held], [null, null, null]);
+  });
+
+  test("a row that no queue takes is held alone, and says why", async () => {
+    const queue = newQueue();
+    const driven: string[] = [];
+    const bad = await offer(queue, { group: "" }, { queue: "bad name" }, { group: "g".repeat(3000) }, {});
+    await postgres.send(
+      { name: "", text: `UPDATE ${postgres.schema}.run SET grp = NULL WHERE id = $1` },
+      bad.slice(-1),
+    );
+    const good = await offer(queue, {}, {});
+    const worker = startWorker(queue, ({ job }) => {
+      driven.push(job.run);
+      return Promise.resolve(ENDED);
+    });
+    await until(() => driven.length === 2, "the others are driven");
+    await worker.drain();
+    assert.deepEqual(driven.toSorted(), [...good].toSorted());
+    assert.deepEqual(
+      worker.events.filter(({ kind }) => kind === "trouble"),
+      [],
+    );
+    for (const row of await rowsOf(bad)) {
+      assert.deepEqual([row.held, row.job, row.due], ["poisoned", null, null]);
+      assert.match(String(row.held_because), /^No worker can take it: its (?:group|queue) is not a name/);
+    }
+  });
+
+  test("trouble of a worker that lasts is seen by others, until it is over", async () => {
+    const queue = newQueue();
+    const troubleOf = async (name: string) =>
+      (await workersOf(postgres)).find((worker) => worker.name === name)?.offers?.trouble;
+    const taking = { ...dispatch };
+    let isBroken = true;
+    const broken: Dispatch = {
+      ...taking,
+      take: (...asked) => (isBroken ? Promise.reject(new Error("no tables")) : taking.take(...asked)),
+    };
+    const worker = startWorker(queue, () => Promise.resolve(ENDED), { dispatch: broken });
+    await until(async () => (await troubleOf(worker.name)) === "no tables", "its row says so");
+    isBroken = false;
+    await until(async () => (await troubleOf(worker.name)) === null, "it is over");
+    await worker.drain();
+    const said = worker.events.flatMap((event) =>
+      event.kind === "recovered" || (event.kind === "trouble" && event.isLasting) ? [event.kind] : [],
+    );
+    assert.deepEqual(said, ["trouble", "recovered"]);
   });
 
   test("a hundred wakes of one run give one driver at a time, and one more stretch after the last", async () => {

@@ -13,6 +13,8 @@ export async function fleetDrain(call: CallOf<"fleet drain">): Promise<number> {
   const { words, flags, screen } = call;
   if (flags.all === words.length > 0)
     throw new UsageError("fleet drain needs the names of workers (see `lockstep fleet ps`), or --all.");
+  // It would be the beginning of every id.
+  if (words.includes("")) throw new UsageError("fleet drain needs names of workers that are not empty.");
   const drained = await withFleet(fleetAddress(call), call.host.env, async (postgres) => {
     const known = (await workersOf(postgres)).filter(({ alive }) => alive);
     const unknown = words.find((word) => !known.some(({ id, name }) => name === word || id.startsWith(word)));

@@ -3,7 +3,7 @@ import { EXIT } from "../../flow/verdict.ts";
 import { fetchFiles } from "../../run/records/fetch-files.ts";
 import type { CallOf } from "../commands.ts";
 import { withRecord } from "../journal.ts";
-import { shellWord } from "../text/text.ts";
+import { shellWord, shownInLine } from "../text/text.ts";
 import { fleetAddress } from "./address.ts";
 
 export async function fleetFetch(call: CallOf<"fleet fetch">): Promise<number> {
@@ -23,7 +23,7 @@ export async function fleetFetch(call: CallOf<"fleet fetch">): Promise<number> {
     const look = base === null ? `git show --stat ${since}` : `git log --stat ${since}`;
     screen.print(
       typed(
-        `The branch ${branch} has the files of run ${run} (${commit.slice(0, 10)}).${note} Look at it with: ${look}`,
+        `The branch ${shownInLine(branch, 200)} has the files of run ${shownInLine(run, 80)} (${commit.slice(0, 10)}).${note} Look at it with: ${look}`,
       ),
     );
   }

@@ -62,7 +62,7 @@ function rowsOf(shown: readonly { readonly name: string; readonly result: Shown 
   return table(
     shown.map(({ name, result: { run, outcome, code, durationMs, reason } }) => [
       shownInLine(name, 40),
-      run ?? "",
+      shownInLine(run ?? "", 80),
       outcome,
       duration(durationMs),
       outcome === "completed" ? "" : shownInLine(code === null ? reason : `${code}: ${reason}`, 200),

@@ -4,6 +4,7 @@ import { offerToFleet, type OfferedToFleet } from "../../run/people/offer.ts";
 import { UsageError } from "../args.ts";
 import type { CommandCall } from "../call.ts";
 import { withJournal } from "../journal.ts";
+import { shellWord, shownInLine } from "../text/text.ts";
 
 /** Flags that say how this process reports, or which journal it means; a worker needs none of them. */
 const NOT_OF_THE_RUN: ReadonlySet<string> = new Set([
@@ -32,7 +33,9 @@ function tellOffered({ screen, flags, typed }: CommandCall, { run, queue }: Offe
   if (flags.json) screen.document({ v: 1, run, state: "queued", queue });
   else
     screen.print(
-      typed(`A worker continues run ${run} (queue ${queue}). Follow it with: lockstep show ${run} --follow`),
+      typed(
+        `A worker continues run ${shownInLine(run, 80)} (queue ${shownInLine(queue, 60)}). Follow it with: lockstep show ${shellWord(shownInLine(run, 80))} --follow`,
+      ),
     );
 }
 

@@ -23,14 +23,17 @@ function documentOf({ beatMs, upMs, drainMs, ...worker }: WorkerRow): object {
   return { ...worker, upMs: Math.round(upMs), beatMs: Math.round(beatMs), draining: drainMs !== null };
 }
 
+/** What the row of a worker does not say. */
+const UNKNOWN = "?";
+
 function workerTable(workers: readonly WorkerRow[], paint: Paint): string {
   const rows = workers.map(({ name, host, pid, version, offers, runs, beatMs, upMs, alive, drainMs }) => [
     shownInLine(name, 40),
     `${shownInLine(host, 40)} (${pid})`,
-    shownInLine(version, 20),
-    shownInLine(offers.queues.join(","), 40),
-    `${runs}/${offers.slots}`,
-    offers.sandbox === null ? "no" : "yes",
+    version === "" ? UNKNOWN : shownInLine(version, 20),
+    offers === null ? UNKNOWN : shownInLine(offers.queues.join(","), 40),
+    `${runs}/${offers?.slots ?? UNKNOWN}`,
+    offers === null ? UNKNOWN : offers.sandbox === null ? "no" : "yes",
     age(upMs),
     `${age(Math.max(0, beatMs))}${alive ? "" : ": gone"}`,
     drainMs === null ? "" : drainMs > 0 ? `within ${duration(drainMs)}` : "now",

@@ -14,7 +14,7 @@ export async function fleetStatus(call: CallOf<"fleet status">): Promise<number>
   }));
   const faults = faultsOf(workers, backlog);
   const alive = workers.filter((worker) => worker.alive);
-  const slots = alive.reduce((sum, { offers }) => sum + offers.slots, 0);
+  const slots = alive.reduce((sum, { offers }) => sum + (offers?.slots ?? 0), 0);
   const driven = alive.reduce((sum, { runs }) => sum + runs, 0);
   if (call.flags.json)
     screen.document({

@@ -14,10 +14,11 @@ import { issuesOf, requireIssue } from "../commands/batch.ts";
 import { argsOf, fieldsOf, loadFor, nameOf, readInput, withoutAgent, worktreeOf } from "../commands/run.ts";
 import type { CallOf } from "../commands.ts";
 import { askForTrust } from "../conduct.ts";
-import { fleetAddress } from "./address.ts";
+import { fleetAddress, requireQueue, requireNamed } from "./address.ts";
 import { readGiven } from "../given-file.ts";
 import { spending } from "../limits.ts";
-import { shownInLine } from "../text/text.ts";
+import { errorText } from "../../flow/text/harmless.ts";
+import { shellWord, shownInLine } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
 type SubmitCall = CallOf<"fleet submit">;
@@ -60,18 +61,28 @@ async function submit(call: SubmitCall, loaded: Loaded, flow: Flow): Promise<num
   const group = flags.group ?? groupOf(found.source);
   const runs = await withFleet(address, host.env, async (postgres) => {
     const submitted = await submitRuns(postgres, submissions, { ...wanted, group, bundle: found.bundle });
-    for (const text of await lackingWorkers(postgres, flow, wanted.queue)) screen.tell(text);
+    // They are recorded: whatever fails from here on, the user has their ids.
+    tellSubmitted(call, submitted);
+    const lacking = await lackingWorkers(postgres, flow, wanted.queue).catch((error: unknown) => [
+      `It is not known whether a worker takes it: ${errorText(error)}`,
+    ]);
+    for (const text of lacking) screen.tell(shownInLine(text, 1000));
     return submitted;
   });
   const warnings = new Set(submissions.flatMap(({ prepared }) => prepared.warnings));
   for (const text of warnings) screen.tell(shownInLine(text, 1000));
   if (flags.follow) return await (await import("./follow.ts")).followSubmitted(call, runs);
-  tellSubmitted(call, runs);
   return EXIT.completed;
 }
 
 /** The id alone on stdout where there is one, so that it can be used in a command. */
 function tellSubmitted({ flags, screen, typed }: SubmitCall, runs: readonly Submitted[]): void {
+  if (flags.follow) {
+    // Its document and its table come at the end.
+    for (const { name, run } of runs)
+      screen.tell(`Submitted ${shownInLine(name, 80)} as run ${shownInLine(run, 80)}.`);
+    return;
+  }
   if (flags.json) {
     screen.document({ v: 1, runs });
     return;
@@ -79,9 +90,11 @@ function tellSubmitted({ flags, screen, typed }: SubmitCall, runs: readonly Subm
   const known = runs.filter(({ isNew }) => !isNew).length;
   if (known > 0) screen.tell(`${known} of ${runs.length} had been submitted with this key before.`);
   for (const { name, run } of runs)
-    screen.print(runs.length === 1 ? run : `${run}  ${shownInLine(name, 80)}`);
+    screen.print(runs.length === 1 ? shownInLine(run) : `${shownInLine(run)}  ${shownInLine(name, 80)}`);
   screen.tell(
-    typed(`To see how it goes: lockstep ${runs.length === 1 ? `show ${runs[0]!.run} --follow` : "runs"}`),
+    typed(
+      `To see how it goes: lockstep ${runs.length === 1 ? `show ${shellWord(shownInLine(runs[0]!.run))} --follow` : "runs"}`,
+    ),
   );
 }
 
@@ -90,8 +103,9 @@ function wantedOf({ flags }: SubmitCall) {
   const level = /^[+-]?\d{1,4}$/.test(priority) ? Number(priority) : Number.NaN;
   if (!(Math.abs(level) <= 1000))
     throw new UsageError(`--priority needs a whole number from -1000 to 1000, not "${priority}".`);
-  if (!/^[\w-]{1,60}$/.test(queue))
-    throw new UsageError(`--queue needs a name of letters, digits, _ and -, not "${queue}".`);
+  requireQueue(queue);
+  requireNamed("group", flags.group);
+  requireNamed("key", flags.key);
   if (flags.bundle && flags.files === false)
     throw new UsageError("--bundle and --no-files cannot be used together.");
   return { queue, priority: level, ...defined({ notBefore: momentOf(flags["not-before"]) }) };

@@ -10,7 +10,7 @@ import { networkWish } from "../conduct.ts";
 import { readGiven } from "../given-file.ts";
 import { duration, jsonLine, shownInLine } from "../text/text.ts";
 import { versionText } from "../version.ts";
-import { fleetAddress } from "./address.ts";
+import { fleetAddress, requireQueue, requireNamed } from "./address.ts";
 
 const DRAIN_MS = 30 * 60_000;
 
@@ -20,14 +20,17 @@ export async function fleetWorker(call: CallOf<"fleet worker">): Promise<number>
   const address = fleetAddress(call);
   if (flags.json && flags.events)
     throw new UsageError("--json and --events cannot be used together: both write to stdout.");
-  const draining = host.interruption();
+  for (const one of queue) requireQueue(one);
+  requireNamed("name", name);
   let [stretches, called] = [0, ""];
   const emit = (what: object) => screen.emit(jsonLine({ v: 1, ...what }));
   const say = (event: WorkerEvent) => {
     if (event.kind === "over") stretches += 1;
     if (flags.events) return emit(documentOf(event));
-    const line = wordsOf(event, flags.verbose);
-    if (line !== null) screen.tell(line);
+    const line = workerWords(event, flags.verbose);
+    if (line === null) return;
+    if (event.kind === "trouble" && event.isLasting) screen.complain(line);
+    else screen.tell(line);
   };
   await hostWorker({
     address,
@@ -47,13 +50,16 @@ export async function fleetWorker(call: CallOf<"fleet worker">): Promise<number>
       ...(network !== undefined && { network: networkWish(network) }),
       notify: (text) => screen.complain(shownInLine(text, 500)),
     },
-    draining,
+    draining: host.stopped(),
+    onEnter: () => void host.interruption(),
     drainMs: flags.within ?? DRAIN_MS,
     onReady: (about) => {
       called = about.name;
       if (flags.events) emit({ kind: "ready", ...about });
       else
-        screen.tell(`Worker ${about.name} takes up to ${about.slots} runs from ${about.queues.join(", ")}.`);
+        screen.tell(
+          `Worker ${shownInLine(about.name, 80)} takes up to ${about.slots} runs from ${about.queues.join(", ")}.`,
+        );
     },
     observe: say,
   });
@@ -74,7 +80,7 @@ function documentOf(event: WorkerEvent): object {
       };
     }
     case "trouble":
-      return { kind: "trouble", reason: errorText(event.error) };
+      return { kind: "trouble", reason: errorText(event.error), isLasting: event.isLasting };
     default:
       return event;
   }
@@ -87,20 +93,25 @@ const WHY = {
 } as const;
 
 /** null: only with --verbose. */
-function wordsOf(event: WorkerEvent, verbose: boolean): string | null {
+export function workerWords(event: WorkerEvent, verbose: boolean): string | null {
   switch (event.kind) {
     case "began":
-      return `${event.run} ${event.attempt === 0 ? "goes on here" : "is taken over"}.`;
+      return `${shownInLine(event.run, 80)} ${event.attempt === 0 ? "goes on here" : "is taken over"}.`;
     case "over": {
       const { run, end } = event;
       const why = end.kind === "unavailable" ? ` (${end.code}: ${shownInLine(end.reason, 300)})` : "";
-      return `${run} ${end.kind}${why}.`;
+      return `${shownInLine(run, 80)} ${end.kind}${why}.`;
     }
     case "stopped":
-      return `${event.run} is stopped: ${WHY[event.why]}.`;
+      return `${shownInLine(event.run, 80)} is stopped: ${WHY[event.why]}.`;
     case "draining":
       return `Draining: what is under way yields within ${duration(event.withinMs)}.`;
-    case "trouble":
-      return verbose ? `The server: ${shownInLine(errorText(event.error), 300)}` : null;
+    case "trouble": {
+      const said = shownInLine(errorText(event.error), 300);
+      if (event.isLasting) return `Trouble with the server or the queue, which is shown once: ${said}`;
+      return verbose ? `The server: ${said}` : null;
+    }
+    case "recovered":
+      return "The trouble with the server or the queue is over.";
   }
 }

@@ -93,6 +93,7 @@ function besideEffects({ reason, effects, resumable }: Shown): string {
 
 /** Without the command that the row "next" gives, and without a colon that nothing follows. */
 function plainReason({ reason, code, resumable }: Shown): string {
+  if (code === "POISONED") return reason.replace(/ To try again: lockstep fleet retry .*$/s, "");
   if (code === "PERMISSION_DENIED") return reason.replace(/:$/, ".");
   if (!resumable && code !== "PAUSED") return reason;
   return reason
@@ -184,7 +185,9 @@ function headline({ outcome, code, agent, run, iterations, durationMs }: Shown, 
         : "yellow";
   const facts = [
     shownInLine(agent),
-    ...(run === null ? [] : [`run ${run}`, count(iterations, "iteration"), duration(durationMs)]),
+    ...(run === null
+      ? []
+      : [`run ${shownInLine(run, 80)}`, count(iterations, "iteration"), duration(durationMs)]),
   ].filter((fact) => fact !== "");
   const isPaused = code === "PAUSED";
   const isPlain = isPaused || ["interrupted", "running", "queued", "poisoned"].includes(outcome);
@@ -323,6 +326,8 @@ export function nextAction(result: Shown, resume: string): readonly string[] {
       return [`lockstep run ${shellWord(shownInLine(agent))} --help`];
     case "PAUSED":
       return [resume.replace("lockstep resume", "lockstep continue")];
+    case "POISONED":
+      return [resume.replace("lockstep resume", "lockstep fleet retry")];
     case "PermissionRequired":
     case "AnswerRequired":
       return result.questions.length === 0

@@ -10,7 +10,8 @@ import type { JsonObject } from "../../flow/json.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
 import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../../tell/result.ts";
 import type { RunStanding } from "./standing.ts";
-import { EntryDamaged } from "../../journal/errors.ts";
+import { EntryDamaged, RecordDamaged } from "../../journal/errors.ts";
+import { ended, shellWord } from "../../flow/text/harmless.ts";
 
 export type RunSummary = {
   readonly run: string;
@@ -187,7 +188,7 @@ export function shownOf({ result, damage, isRunning, rests, held }: Omit<RunStan
   const running = { outcome: "running", code: "RUNNING", exitCode: null } as const;
   if (damage === null && !isRunning && held !== null) {
     const poisoned = { outcome: "poisoned", code: "POISONED", exitCode: EXIT.unavailable } as const;
-    const reason = `${held} To try again: lockstep fleet retry ${result.run}`;
+    const reason = `${ended(held)} To try again: lockstep fleet retry ${shellWord(result.run ?? "")}`;
     return { ...result, ...poisoned, success: false, reason, completionReason: reason };
   }
   if (damage === null && rests !== null) {
@@ -264,8 +265,7 @@ export type RecordedRun = {
 export async function flowOf(journal: Journal, run: string, digest: string): Promise<Prepared> {
   const flow = await journal.flow(digest);
   if (flow === null)
-    throw new RunnerError(
-      "JOURNAL_UNAVAILABLE",
+    throw new RecordDamaged(
       `The flow ${digest.slice(0, 12)} of run ${run} is missing from the journal, so the run cannot be read. Its entries still can, with: lockstep show ${run} --events.`,
     );
   return await prepare(flow);

@@ -3,6 +3,7 @@ import type { AiSdkOptions, Models } from "../../backends/ai-sdk/ai-sdk.ts";
 import { parseScript, type ScriptReply } from "../../backends/scripted/script.ts";
 import { createScripted } from "../../backends/scripted/scripted.ts";
 import { RunnerError, type Backend } from "../../engine/ports.ts";
+import { RecordDamaged } from "../../journal/errors.ts";
 import type { BackendSpec, Entry, Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
@@ -76,7 +77,7 @@ export function recallBackend(past: readonly Entry[]): {
 } {
   const [first] = past;
   if (first?.event.type !== "run.started") {
-    throw new RunnerError("JOURNAL_UNAVAILABLE", "The run has no first entry: its journal is damaged.");
+    throw new RecordDamaged("The run has no first entry: its journal is damaged.");
   }
   let spec = first.event.backend;
   let marks: Json[] = [];

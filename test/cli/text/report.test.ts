@@ -116,6 +116,24 @@ test("a report tells everything there is to tell", () => {
   );
 });
 
+test("of a poisoned run only the command that workers obey is named, and its id is harmless", () => {
+  const poisoned: Shown = {
+    ...result,
+    run: "0\u001b[2J",
+    outcome: "poisoned",
+    code: "POISONED",
+    success: false,
+    resumable: true,
+    exitCode: 3,
+    reason: "B: it fails. To try again: lockstep fleet retry '0\u001b[2J'",
+  };
+  const shown = renderReport(poisoned, "lockstep resume 0 --state s", plain);
+  assert.match(shown, /^✗ poisoned {2}notes · run 0\\x1b\[2J · /);
+  assert.match(shown, /^ {2}B: it fails\.$/m);
+  assert.match(shown, /^ {2}next {6}lockstep fleet retry 0 --state s$/m);
+  assert.ok(!shown.includes("resume"));
+});
+
 test("a cost of which only a part is known is told as such", () => {
   const report = renderReport({ ...result, knownCostUsd: 0.25 }, "", plain);
   assert.match(report, /usage +0 turns · at least \$0\.2500, some costs are unknown$/m);
