@@ -166,7 +166,8 @@ export async function lookAtCoverage(
   const { flow } = await studio.desk.agents.load(name);
   const words = ["coverage", name, "--tests"];
   const found = await studio.desk.driver.read({ words }, AbortSignal.any([signal, studio.signal]));
-  if (flow === null || found.kind !== "lockstep-coverage") {
+  // The document of a failure has the same kind, and no elements.
+  if (flow === null || found.kind !== "lockstep-coverage" || !("elements" in found)) {
     const why = `The tests of agent "${name}" cannot be run. See: ${shownLine(studio, { words })}`;
     throw new StudioRefusal(409, "TESTS_INVALID", why);
   }

@@ -106,7 +106,11 @@ describe("looking from the studio", { concurrency: 2 }, () => {
     const [a, b] = [await ran(world, ...ALL), await ran(world, ...REPEATED)];
     const studio = await openIn(world);
     const compared = (await studio.get<CompareDocument>(`compare/${a}/${b}`)).document;
-    const { outlines, ways, ...same } = compared;
+    const { outlines, ways, taken, ...same } = compared;
+    assert.deepEqual(
+      taken.map((times) => times.length),
+      [4, 5],
+    );
     assert.deepEqual(same, onlyDocument(await world.lockstep(["diff", a, b, "--json"])));
     assert.deepEqual(
       ways.map((way) => way.map(({ step, visit }) => `${step}@${visit}`)),
