@@ -137,7 +137,8 @@ export async function simulate(options: SimulationOptions): Promise<Simulated> {
     takes += 1;
     const run = runs.get(job.run)!;
     const before = heldBy.get(job.run);
-    const isActing = before !== undefined && before.diedAt === null && before.frozenUntil <= now;
+    // One that goes on in this very second looks at its lease before it does anything.
+    const isActing = before !== undefined && before.diedAt === null && before.frozenUntil < now;
     const still = before?.driven.find((one) => one.job.run === job.run && !one.isStopped);
     if (still !== undefined && isActing && before !== worker) tally.doubles += 1;
     if (job.attempt > 0) {
@@ -184,7 +185,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulated> {
     const isAway = now < away;
     if (now >= worker.nextKeep) {
       worker.nextKeep = now + (isAway ? 1 : keepEvery(LEASE_S));
-      if (isAway) worker.contact = missedBy(worker.contact, true, now * 1000);
+      if (isAway) worker.contact = missedBy(worker.contact, true, now * 1000, LEASE_S * 1000);
       else {
         const kept = new Set(await dispatch.keep(worker.driven.map(({ job }) => job)));
         for (const one of worker.driven) if (!kept.has(one.job)) one.isStopped = true;

@@ -25,9 +25,18 @@ export function keptBy({ kept, calmSince }: Contact, sent: number, now: number, 
   return { kept: sent, heard: sent, calmSince: isLate ? now : calmSince };
 }
 
-/** A sign of life could not be given. `isRefused`: something answered, so the way to the server is open. */
-export function missedBy({ kept, heard }: Contact, isRefused: boolean, now: number): Contact {
-  return { kept, heard: isRefused ? now : heard, calmSince: now };
+/**
+ * A sign of life could not be given. `isRefused`: something answered, so the way to the server is open. That says nothing
+ * to a worker that was silent for long before, as one that was stopped: others may have had its runs until then.
+ */
+export function missedBy(
+  { kept, heard }: Contact,
+  isRefused: boolean,
+  now: number,
+  leaseMs: number,
+): Contact {
+  const isHeard = isRefused && now - heard < STOP_AT * leaseMs;
+  return { kept, heard: isHeard ? now : heard, calmSince: now };
 }
 
 /**

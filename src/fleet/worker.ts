@@ -209,7 +209,7 @@ export async function work(options: WorkerOptions): Promise<void> {
         contact = keptBy(contact, sent, performance.now(), leaseMs);
         worked("keep");
       } catch (error) {
-        contact = missedBy(contact, isRefusal(error), performance.now());
+        contact = missedBy(contact, isRefusal(error), performance.now(), leaseMs);
         failed("keep", error);
       }
       const isKept = contact.kept === sent;

@@ -14,9 +14,19 @@ function lived(until: number, server: (at: number) => "takes" | "refuses" | "sil
     contact =
       server(at) === "takes"
         ? keptBy(contact, at, at, LEASE)
-        : missedBy(contact, server(at) === "refuses", at);
+        : missedBy(contact, server(at) === "refuses", at, LEASE);
   return contact;
 }
+
+test("a worker that was stopped, and goes on while the server refuses, gives up its runs at once", () => {
+  const stopped = contactAt(0);
+  for (const [silent, stops] of [
+    [0.5 * LEASE, false],
+    [0.9 * LEASE, true],
+    [3 * LEASE, true],
+  ] as const)
+    assert.equal(mustStop(missedBy(stopped, true, silent, LEASE), silent, LEASE), stops, String(silent));
+});
 
 const outage = (from: number, to: number, how: "refuses" | "silent") => (at: number) =>
   at >= from && at < to ? how : ("takes" as const);
