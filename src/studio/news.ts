@@ -120,8 +120,10 @@ export function createNews(
   };
 
   const begin = async (journal: Journal) => {
+    // Before the cursor: what is written between the two is found by the next look.
+    const version = await journal.version();
     const { cursor } = await journal.since();
-    opened = { journal, cursor, version: await journal.version(), total: await journal.count() };
+    opened = { journal, cursor, version, total: await journal.count() };
     living.clear();
     for (const { id } of await journal.list({ owned: true })) living.add(id);
   };

@@ -132,6 +132,35 @@ test("a journal that cannot be read is said to be so once, and everything is ask
   news.close();
 });
 
+test("what is written while the first look is under way is told of, although nothing follows it", async () => {
+  await using at = await open();
+  const reader = (await at.studio.journal())!;
+  const handle = await gate.begin(at.journal, "early", 3);
+  let isWritten = false;
+  const writing: Journal = {
+    ...reader,
+    async since(...asked) {
+      const found = await reader.since(...asked);
+      if (!isWritten) {
+        isWritten = true;
+        await handle.append(gate.entries.slice(3, 4));
+      }
+      return found;
+    },
+  };
+  const news = createNews(() => Promise.resolve(writing), createShelf());
+  const heard: StreamMessage[] = [];
+  const leave = news.listen({ hear: (message) => void heard.push(message), looked: () => undefined });
+  try {
+    await news.ready();
+    await until(() => rowsIn(heard, "early").at(-1)?.events === 4, "the fourth entry is told of");
+  } finally {
+    leave();
+    news.close();
+    await handle.release();
+  }
+});
+
 test("a run that nobody drives any more is told of although nothing was written", async () => {
   await using at = await open();
   const handle = await gate.begin(at.journal, "left", 3);

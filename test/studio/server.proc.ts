@@ -276,6 +276,8 @@ test("a driver that is killed is seen as interrupted, and a studio that is kille
   const studio = await serve(world, "--port", "0");
   const heard = await studio.listen();
   const child = world.begin(["run", "notes", "--topic", "tea", "--script", "slow.json"]);
+  // Of a run that ends before the stream has seen the journal, the page is told only to ask for everything again.
+  await heard.until(({ type }) => type === "reset", "the page hears of the journal");
   await until(
     async () => (await studio.get("runs")).document.runs[0]?.facts?.lanes[0]?.doing === "wait",
     "it runs",
