@@ -4,7 +4,8 @@ import { jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
 import { findRun } from "../run/records/runs.ts";
 import { fromWire, type NewsListener } from "./news.ts";
-import { StudioRefusal, type StudioAnswer, type StudioRequest, type Studio, type Wire } from "./route.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
+import { type StudioAnswer, type StudioRequest, type Studio, type Wire } from "./route.ts";
 import type { StreamMessage } from "./wire.ts";
 
 /** At once. */
@@ -30,7 +31,7 @@ export function createStreams(most = MOST_STREAMS): Streams {
     count: () => lines.size,
     async open({ query, signal }, studio) {
       if (lines.size >= most)
-        throw new StudioRefusal(
+        throw new RequestRefusal(
           503,
           "TOO_MANY_STREAMS",
           `${most} pages are open already. Close one of them.`,
