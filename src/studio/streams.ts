@@ -3,9 +3,10 @@ import type { Journal } from "../engine/ports.ts";
 import { jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
 import { findRun } from "../run/records/runs.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import type { Frame } from "../tell/frames.ts";
 import { fromWire } from "./news.ts";
-import { StudioRefusal, type StudioAnswer, type StudioRequest, type Studio, type Wire } from "./route.ts";
+import type { StudioAnswer, StudioRequest, Studio, Wire } from "./route.ts";
 import type { StreamMessage } from "./wire.ts";
 
 /** At once. */
@@ -130,7 +131,7 @@ export function createStreams(most = MOST_STREAMS): Streams {
     count: () => pages.size,
     async open({ query, signal }, studio) {
       if (pages.size >= most)
-        throw new StudioRefusal(
+        throw new RequestRefusal(
           503,
           "TOO_MANY_STREAMS",
           `${most} pages are open already. Close one of them.`,
