@@ -118,7 +118,7 @@ export async function simulate(options: SimulationOptions): Promise<Simulated> {
   let [takes, away, tended] = [0, 0, 0];
 
   const settle = async (worker: SimulatedWorker, one: Driven, end: Ended) => {
-    if (!(await dispatch.settle(one.job, never))) return void (tally.repeated += 1);
+    if ((await dispatch.settle([one.job], never)).length === 0) return void (tally.repeated += 1);
     const run = runs.get(one.job.run)!;
     const next = nextStretch(end, run.tries, now * 1000, LEASE_S * 1000);
     Object.assign(run, {

@@ -5,6 +5,7 @@ import type { Flow } from "../src/flow/flow.ts";
 import { agentTests, type AgentTests } from "../src/testing/agent-tests.ts";
 import { prepareFlow } from "../src/testing/flow-tests.ts";
 import { sketchCheck, sketchFlow, sketchPrompt, type StepSketch } from "../src/testing/flows.ts";
+import { setFlagsFromString } from "node:v8";
 import { generate } from "../src/testing/generate.ts";
 import { initFiles } from "../src/cli/commands/init-files.ts";
 import { median, micro, row, spread, type Row } from "./measure.ts";
@@ -14,6 +15,8 @@ const TESTS = 10_000;
 const FUZZED = 3000;
 
 export async function measureProof(folder: string): Promise<readonly Row[]> {
+  // As `test`, `fuzz` and `mutate` have it; the command `bench` bounds the memory for young objects.
+  setFlagsFromString("--semi-space-growth-factor=2");
   const files = initFiles("hello");
   for (const [path, content] of Object.entries(files)) write(folder, path, content);
   const agent = await agentTests("hello", { cwd: folder, isCi: true });

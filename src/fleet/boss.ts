@@ -14,14 +14,13 @@ type Boss = {
   readonly createQueue: (name: string, options: object) => Promise<void>;
   readonly insert: (name: string, jobs: readonly object[], options: object) => Promise<unknown>;
   readonly fetch: (name: string, options: object) => Promise<readonly Fetched[]>;
-  readonly touch: (
-    name: string,
-    jobs: readonly Attempt[],
-  ) => Promise<{ readonly settled?: readonly string[] }>;
-  readonly deleteJob: (name: string, job: Attempt, options: object) => Promise<{ readonly affected: number }>;
+  readonly touch: (name: string, jobs: readonly Attempt[], options: object) => Promise<Touched>;
+  readonly deleteJob: (name: string, jobs: readonly Attempt[], options: object) => Promise<Touched>;
   readonly supervise: (name: string) => Promise<void>;
 };
 type BossPackage = { readonly PgBoss: new (options: object) => Boss };
+/** `settled`: the ids of those that were still in that attempt. */
+type Touched = { readonly settled?: readonly string[] };
 type Attempt = { readonly id: string; readonly retryCount: number };
 type Fetched = Attempt & {
   readonly name: string;
@@ -74,6 +73,18 @@ export async function openBossDispatch(options: BossOptions): Promise<Dispatch> 
   };
   const attemptOf = ({ id, attempt }: Job): Attempt => ({ id, retryCount: attempt });
 
+  /** Those of the jobs that `act` found to be ours. Of one that came back to the same worker only the last attempt can be. */
+  const ofOurs = async (
+    jobs: readonly Job[],
+    act: (queue: string, attempts: readonly Attempt[]) => Promise<Touched>,
+  ): Promise<readonly Job[]> => {
+    const newest = new Map(jobs.toSorted((a, b) => a.attempt - b.attempt).map((job) => [job.id, job]));
+    const ours = new Set<Job>();
+    for (const [queue, own] of Map.groupBy(newest.values(), (job) => job.queue))
+      for (const id of (await act(queue, own.map(attemptOf))).settled ?? []) ours.add(newest.get(id)!);
+    return jobs.filter((job) => ours.has(job));
+  };
+
   return {
     async offer(offers, within) {
       for (const [queue, own] of Map.groupBy(offers, (offer) => offer.queue)) {
@@ -102,7 +113,7 @@ export async function openBossDispatch(options: BossOptions): Promise<Dispatch> 
           if (typeof run === "string") taken.push({ id, run, queue, attempt: retryCount });
           else strange.push({ id, retryCount });
         }
-        for (const job of strange) await boss.deleteJob(queue, job, {});
+        if (strange.length > 0) await boss.deleteJob(queue, strange, {});
       };
       for (const queue of queues) {
         if (taken.length >= most) break;
@@ -116,20 +127,9 @@ export async function openBossDispatch(options: BossOptions): Promise<Dispatch> 
       }
       return taken;
     },
-    async keep(jobs) {
-      // A job that came back to the same worker: only its last attempt can be kept.
-      const newest = new Map(jobs.toSorted((a, b) => a.attempt - b.attempt).map((job) => [job.id, job]));
-      const kept = new Set<Job>();
-      for (const [queue, own] of Map.groupBy(newest.values(), (job) => job.queue)) {
-        const { settled = [] } = await boss.touch(queue, own.map(attemptOf));
-        for (const id of settled) kept.add(newest.get(id)!);
-      }
-      return jobs.filter((job) => kept.has(job));
-    },
-    async settle(job, within) {
-      const { affected } = await boss.deleteJob(job.queue, attemptOf(job), { db: databaseOf(within) });
-      return affected > 0;
-    },
+    keep: (jobs) => ofOurs(jobs, (queue, attempts) => boss.touch(queue, attempts, {})),
+    settle: (jobs, within) =>
+      ofOurs(jobs, (queue, attempts) => boss.deleteJob(queue, attempts, { db: databaseOf(within) })),
     async tend(queues) {
       for (const queue of queues) {
         await ensure(queue);

@@ -33,8 +33,8 @@ export type Dispatch = {
   readonly take: (queues: readonly string[], most: number, shares: GroupShares) => Promise<readonly Job[]>;
   /** A sign of life for each of these jobs. Gives those that are still ours. */
   readonly keep: (jobs: readonly Job[]) => Promise<readonly Job[]>;
-  /** The job is done. False: it was given to another worker, and nothing was changed. */
-  readonly settle: (job: Job, within: TransactionSend) => Promise<boolean>;
+  /** These jobs are done. Gives those that were still ours: nothing is changed where another worker was given one. */
+  readonly settle: (jobs: readonly Job[], within: TransactionSend) => Promise<readonly Job[]>;
   /** Gives the jobs of workers without a sign of life to others. Only for a worker that is calm (`lease.ts`). */
   readonly tend: (queues: readonly string[]) => Promise<void>;
   readonly close: () => Promise<void>;

@@ -68,12 +68,14 @@ export function createMemoryDispatch(leaseMs: number, now: () => number): Dispat
       for (const { id } of kept) jobs.get(id)!.sign = now();
       return Promise.resolve(kept);
     },
-    settle(job) {
-      if (!isOurs(job)) return Promise.resolve(false);
-      const { queue, group } = jobs.get(job.id)!;
-      count(queue, group, -1);
-      jobs.delete(job.id);
-      return Promise.resolve(true);
+    settle(done) {
+      const settled = done.filter((job) => {
+        if (!isOurs(job)) return false;
+        const { queue, group } = jobs.get(job.id)!;
+        count(queue, group, -1);
+        return jobs.delete(job.id);
+      });
+      return Promise.resolve(settled);
     },
     tend(queues) {
       for (const job of jobs.values()) {

@@ -99,36 +99,58 @@ export async function begin(
       MOST_TRIES,
       POISONED,
     ]);
+    const own = new Map(rows.map((row) => [row.job, row]));
     const taken = jobs.flatMap((job): readonly Taken[] => {
-      const row = rows.find((other) => other.job === job.id);
+      const row = own.get(job.id);
       return row === undefined ? [] : [{ job, tries: row.tries as number, group: row.grp as string }];
     });
-    const others = jobs.filter((job) => !taken.some((other) => other.job === job));
+    const others = jobs.filter(({ id }) => !own.has(id));
     if (others.length === 0) return taken;
     // A newer program has driven it since: its next job is for those who know what that one wrote.
     const newer = `UPDATE ${schema}.run SET job = NULL, due = clock_timestamp() WHERE job = ANY($1) AND speaks > $2`;
     await send({ name: "begin-newer", text: newer }, [others.map(({ id }) => id), speech]);
-    for (const job of others) await dispatch.settle(job, send);
+    await dispatch.settle(others, send);
     return taken;
   });
 }
 
-/** The stretch is over. False: the job was given to another worker, which decides what becomes of the run. */
-export async function settleRun(
+/** A stretch that is over, and what becomes of its run. */
+export type SettledJob = { readonly job: Job; readonly next: NextStretch };
+
+/** These stretches are over. Gives the jobs that were not given to another worker, which decides what becomes of the run. */
+export async function settleRuns(
   postgres: Postgres,
   dispatch: Dispatch,
-  job: Job,
-  { afterMs, tries, held, rest }: NextStretch,
-): Promise<boolean> {
+  stretches: readonly SettledJob[],
+): Promise<ReadonlySet<Job>> {
   const { schema } = postgres;
   return await postgres.together(async (send) => {
-    if (!(await dispatch.settle(job, send))) return false;
+    const ours = new Set(
+      await dispatch.settle(
+        stretches.map(({ job }) => job),
+        send,
+      ),
+    );
+    const own = stretches.filter(({ job }) => ours.has(job));
+    if (own.length === 0) return ours;
     // A wake since the beginning of the stretch has left its mark in `due`.
-    const text = `UPDATE ${schema}.run SET job = NULL, tries = $2, held = CASE WHEN $3::text IS NULL THEN NULL ELSE 'poisoned' END,
-        held_because = $3, rest = $5, due = CASE WHEN $3::text IS NULL THEN least(due, clock_timestamp() + make_interval(secs => $4::float8 / 1000)) END
-      WHERE job = $1`;
-    await send({ name: "settle", text }, [job.id, tries, held, afterMs, rest]);
-    return true;
+    const text = `WITH t AS (
+        SELECT r.key, n.* FROM ${schema}.run r
+        JOIN unnest($1::text[], $2::int[], $3::text[], $4::float8[], $5::text[]) AS n(done, failed, why, after_ms, rests)
+        ON r.job = n.done ORDER BY r.key FOR UPDATE OF r)
+      UPDATE ${schema}.run r SET job = NULL, tries = t.failed, held = CASE WHEN t.why IS NOT NULL THEN 'poisoned' END,
+        held_because = t.why, rest = t.rests,
+        due = CASE WHEN t.why IS NULL THEN least(r.due, clock_timestamp() + make_interval(secs => t.after_ms / 1000)) END
+      FROM t WHERE r.key = t.key`;
+    await send({ name: "settle", text }, [
+      own.map(({ job }) => job.id),
+      own.map(({ next }) => next.tries),
+      // A text of the server holds no NUL, and would be refused with all the others.
+      own.map(({ next }) => next.held?.replaceAll("\0", "") ?? null),
+      own.map(({ next }) => next.afterMs),
+      own.map(({ next }) => next.rest),
+    ]);
+    return ours;
   });
 }
 

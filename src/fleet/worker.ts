@@ -1,12 +1,21 @@
 /** A worker of a fleet: takes jobs for its free slots, shows signs of life, drives each run for a stretch, and settles it. */
 import { isAway } from "../journal/postgres/postgres-errors.ts";
 import type { Postgres } from "../journal/postgres/connection.ts";
+import { createRounds } from "../journal/postgres/rounds.ts";
 import { queuesOf, type Dispatch, type GroupShares, type Job } from "./dispatch.ts";
 import { contactAt, isCalm, keepEvery, keptBy, missedBy, mustStop } from "./lease.ts";
 import { nextStretch, type Ended } from "./life.ts";
 import type { Presence } from "./presence.ts";
 import { createTroubles, type WorkerPart } from "./trouble.ts";
-import { begin, progressed, promote, settleRun, type Taken, type WantedRuns } from "./rows.ts";
+import {
+  begin,
+  progressed,
+  promote,
+  settleRuns,
+  type SettledJob,
+  type Taken,
+  type WantedRuns,
+} from "./rows.ts";
 
 export type WorkerOptions = {
   /** It waits for no server: this loop has to know when one is away. */
@@ -67,6 +76,8 @@ const TEND_MS = 2000;
 const WATCH_MS = 250;
 /** A settled stretch is recorded: that its job is done may wait for a server that is away. */
 const SETTLE_MS = 120_000;
+/** Stretches that end at the same time are settled by one transaction. */
+const SETTLING = { most: 500, abreast: 1 };
 
 /** Resolves when it has drained. */
 export async function work(options: WorkerOptions): Promise<void> {
@@ -118,6 +129,15 @@ export async function work(options: WorkerOptions): Promise<void> {
     if (troubles.worked(part)) observe({ kind: "recovered" });
   };
 
+  const settles = createRounds<SettledJob>(
+    async (stretches) => {
+      const ours = await settleRuns(postgres, dispatch, stretches);
+      return stretches.map(({ job }) => ({ value: ours.has(job) }));
+    },
+    SETTLING,
+    ({ job }) => job.run,
+  );
+
   const driveOne = async (taken: Taken): Promise<void> => {
     const { job } = taken;
     const one: Driven = {
@@ -146,7 +166,7 @@ export async function work(options: WorkerOptions): Promise<void> {
     clearTimeout(limit);
     const tries = one.isProven ? 0 : taken.tries;
     const next = nextStretch(end, tries, options.now(), leaseMs);
-    const isSettled = await untilSaid(() => settleRun(postgres, dispatch, job, next));
+    const isSettled = await untilSaid(() => settles.offer({ job, next }) as Promise<boolean>);
     driven.delete(one);
     observe({ kind: "over", run: job.run, end, isSettled });
     wakePoll();
@@ -243,7 +263,7 @@ export async function work(options: WorkerOptions): Promise<void> {
   const loops = [polling(), keeping(), tending(), watching()];
   try {
     for (;;) {
-      await nap(WATCH_MS, false);
+      await nap(WATCH_MS, true);
       if (drainBy !== null && driven.size === 0 && pending.length === 0) break;
       if (drainBy !== null && performance.now() > drainBy + SETTLE_MS) break;
     }

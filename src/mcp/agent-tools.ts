@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
-import { takesInput, type Startable } from "../studio/command-line.ts";
+import { takesInput, type Startable } from "../serve/command-line.ts";
 import { plainJson, plainText } from "./fit.ts";
 
 /** Clients put the name of the server before it, and models take 64 characters at most. */

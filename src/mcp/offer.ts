@@ -2,7 +2,7 @@
 import { hasErrors } from "../flow/problem.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { commandLines } from "../run/trust/trust.ts";
-import { untrusted } from "../studio/trusting.ts";
+import { untrusted } from "../serve/trusting.ts";
 import { descriptionOf, whyHeldBack, inputSchemaOf, agentToolNames } from "./agent-tools.ts";
 import { plainText } from "./fit.ts";
 import { documentAnswer, type McpGround, type McpTool } from "./ground.ts";

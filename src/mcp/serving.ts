@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { errorText, shownInLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
-import { StudioRefusal } from "../studio/route.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import { cutText, fitted, MOST_CHARACTERS, plainDocument, plainText } from "./fit.ts";
 import type { AskedOf, McpGround, SaidToQuestion, McpTool, McpAnswer, McpCall } from "./ground.ts";
 import { offeredTools, toolNamed } from "./offer.ts";
@@ -157,7 +157,7 @@ type Refused = {
 };
 
 function refusalOf(error: unknown): Refused {
-  if (error instanceof StudioRefusal) {
+  if (error instanceof RequestRefusal) {
     const { v: _v, trust: _trust, ...refusal } = error.refusal;
     return refusal;
   }

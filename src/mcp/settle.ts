@@ -10,7 +10,7 @@ import { findRun, readRow, show, summarise } from "../run/records/runs.ts";
 import { acceptImported } from "../run/trust/foreign-state.ts";
 import { momentsOf } from "../run/watch/follow.ts";
 import { systemClock } from "../run/world/clock.ts";
-import { StudioRefusal } from "../studio/route.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
 import { plainText } from "./fit.ts";
 import { choiceMeant, formOf } from "./form.ts";
@@ -106,7 +106,7 @@ export async function giveAnswer(
   }
   const choices = asked.isNameless ? null : choicesHere(question);
   if (choices === null)
-    throw new StudioRefusal(
+    throw new RequestRefusal(
       403,
       "PERSON_NEEDED",
       `Only a person may answer this. In a terminal: ${typed(`lockstep answer ${run}`)}`,
@@ -120,8 +120,8 @@ export async function giveAnswer(
   return run;
 }
 
-function refusal(field: string, why: string): StudioRefusal {
-  return new StudioRefusal(400, "USAGE", why, { field });
+function refusal(field: string, why: string): RequestRefusal {
+  return new RequestRefusal(400, "USAGE", why, { field });
 }
 
 /** Starts the command that goes on with a run; somebody who was faster is as good. */
@@ -133,7 +133,7 @@ export async function resumeDriven(
   const { run, state } = summarise(await findRun(journal, ref));
   if (state === "running") return run;
   if (state === "paused")
-    throw new StudioRefusal(
+    throw new RequestRefusal(
       409,
       "RUN_PAUSED",
       `Somebody paused run ${run}. In a terminal: lockstep continue ${run}`,
@@ -142,7 +142,7 @@ export async function resumeDriven(
   try {
     await driver.start({ words }, run);
   } catch (error) {
-    if (!(error instanceof StudioRefusal && error.refusal.code === "RUN_OWNED_ELSEWHERE")) throw error;
+    if (!(error instanceof RequestRefusal && error.refusal.code === "RUN_OWNED_ELSEWHERE")) throw error;
   }
   return run;
 }

@@ -9,11 +9,14 @@ import {
 import type { Json, JsonObject } from "../flow/json.ts";
 import { isObject } from "../flow/json.ts";
 
-const HEAD = "# yaml-language-server: $schema=../../../node_modules/lockstep/schemas/tests.schema.json";
-
-/** `about`: lines of a comment at the top. */
-export function writeTests(tests: readonly FlowTest[], about: readonly string[]): string {
-  const lines = [HEAD, ...about.map((line) => `# ${line}`), "tests:", ...testItems(tests)];
+/** `schemas`: the way from the file to the schemas for editors; null: there are none. `about`: lines of a comment at the top. */
+export function writeTests(
+  tests: readonly FlowTest[],
+  about: readonly string[],
+  schemas: string | null,
+): string {
+  const head = schemas === null ? [] : [`# yaml-language-server: $schema=${schemas}/tests.schema.json`];
+  const lines = [...head, ...about.map((line) => `# ${line}`), "tests:", ...testItems(tests)];
   return `${lines.join("\n")}\n`;
 }
 

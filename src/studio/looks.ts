@@ -20,11 +20,11 @@ import { LEVELS, type Level } from "../tell/log-line.ts";
 import { logLines } from "../tell/log.ts";
 import { waitingQuestions } from "../tell/open-questions.ts";
 import { outlineOf } from "../tell/outline.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import {
   reply,
   queryNumber,
   journalFor,
-  StudioRefusal,
   type StudioAnswer,
   type StudioRequest,
   type Studio,
@@ -181,7 +181,7 @@ export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promis
 export async function lookAtMoment(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { journal, row } = await runOf(asked, studio);
   if (!/^\d{1,15}$/.test(asked.params.seq!))
-    throw new StudioRefusal(400, "USAGE", "An entry is named by its number.");
+    throw new RequestRefusal(400, "USAGE", "An entry is named by its number.");
   const { fold } = await studio.shelf.look("reel", journal, row);
   const moment = await fold.at(journal, row, Number(asked.params.seq));
   const { before, after, entry } = moment;
@@ -241,7 +241,7 @@ export async function lookAtTalk(asked: StudioRequest, studio: Studio): Promise<
 export async function lookAtLog(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { journal, row } = await runOf(asked, studio);
   const level = LEVELS.findIndex((name: Level) => name === (asked.query.level ?? "info"));
-  if (level === -1) throw new StudioRefusal(400, "USAGE", `"level" is one of ${LEVELS.join(", ")}.`);
+  if (level === -1) throw new RequestRefusal(400, "USAGE", `"level" is one of ${LEVELS.join(", ")}.`);
   const { fold, damage } = await studio.shelf.look("log", journal, row);
   const lines = fold.filter((line) => LEVELS.indexOf(line.level) >= level);
   const from = queryNumber(asked.query, "from", 0);

@@ -13,6 +13,8 @@ import type { RunSummary, Shown, Damage } from "../run/records/runs.ts";
 import type { WhatIf } from "../run/records/whatif.ts";
 import type { WorktreeRow } from "../run/records/worktrees.ts";
 import type { TrustQuestion } from "../run/trust/trust.ts";
+import type { StartRequest } from "../serve/command-line.ts";
+import type { Refusal } from "../serve/refusal.ts";
 import type { FlowChange } from "../story/changes.ts";
 import type { Effect } from "../story/report.ts";
 import type { Divergence } from "../story/replay.ts";
@@ -27,17 +29,8 @@ import type { Edge, Outline } from "../tell/outline.ts";
 import type { Utterance } from "../tell/transcript.ts";
 import type { Why } from "../tell/why.ts";
 
-/** Every answer that is not 2xx. `field`: the part of the request that is wrong, where it is one. */
-export type Refusal = {
-  readonly v: 1;
-  readonly code: string;
-  readonly reason: string;
-  readonly field?: string;
-  /** Findings about an agent that cannot run. */
-  readonly problems?: readonly Problem[];
-  /** What has to be trusted before this can be done: send its digest back. */
-  readonly trust?: TrustQuestion;
-};
+/** Every answer that is not 2xx. */
+export type { Refusal };
 
 // GET /api/…
 
@@ -350,21 +343,7 @@ export type WhatIfDocument = WhatIf & {
 // POST /api/…
 
 /** `runs`: starts `lockstep run AGENT …` in a process of its own. */
-export type StartRequest = {
-  readonly agent: string;
-  /** Values as they were typed, or JSON. */
-  readonly args: JsonObject;
-  readonly input?: string;
-  readonly model?: string;
-  /** A script file of the project, in place of a model. */
-  readonly script?: string;
-  readonly limits?: { readonly [limit: string]: number };
-  readonly worktree?: boolean;
-  readonly dryRun?: boolean;
-  readonly onPermission?: "deny" | "halt" | "allow";
-  /** The digest that the person ticked. */
-  readonly trust?: string;
-};
+export type { StartRequest };
 
 /** 202. `command`: the line that was run. */
 export type StartedDocument = {

@@ -40,7 +40,8 @@ export function describeDispatch(
           if (more.length === 0 || all.length === most) return all;
         }
       };
-      const settle = (job: Job) => within((send) => dispatch.settle(job, send));
+      const settle = async (...jobs: readonly Job[]) =>
+        (await within((send) => dispatch.settle(jobs, send))).map(({ run, attempt }) => [run, attempt]);
       return { dispatch, queue, offer, take, settle, passLease };
     };
 
@@ -90,7 +91,7 @@ export function describeDispatch(
       const count = (jobs: readonly Job[]) => jobs.length;
       assert.equal(count(taken), 6);
       assert.deepEqual(await take(20, shares), []);
-      for (const job of taken) assert.equal(await settle(job), true);
+      assert.equal((await settle(...taken)).length, 6);
       assert.equal(count(await take(20, shares)), 3 + 1);
     });
 
@@ -111,10 +112,9 @@ export function describeDispatch(
       assert.deepEqual(await dispatch.keep(taken), [alive]);
       assert.deepEqual(new Set(await dispatch.keep([...taken, ...again])), new Set([alive, ...again]));
       const dead = taken.find(({ run }) => run === "dead")!;
-      assert.equal(await settle(dead), false);
-      assert.equal(await settle(again[0]!), true);
-      assert.equal(await settle(again[0]!), false, "twice");
-      assert.equal(await settle(alive!), true);
+      assert.deepEqual(await settle(dead), []);
+      assert.deepEqual(await settle(dead, again[0]!), [["dead", 1]], "of two attempts only the last one");
+      assert.deepEqual(await settle(again[0]!, alive!), [["alive", 0]], "each once, the others all the same");
       await passLease();
       await dispatch.tend([queue]);
       assert.deepEqual(await take(5), [], "what is settled does not come back");

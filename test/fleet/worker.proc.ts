@@ -125,6 +125,69 @@ describe("workers", { skip }, () => {
     for (const row of await rowsOf(runs)) assert.deepEqual([row.job, row.due, row.held], [null, null, null]);
   });
 
+  test("stretches that end together are settled together, each in its own way", async () => {
+    const queue = newQueue();
+    const runs = await offer(queue, ...Array.from({ length: 40 }, () => ({})));
+    const woken = runs[6]!;
+    const ends: readonly Ended[] = [
+      ENDED,
+      { kind: "waiting" },
+      { kind: "yielded" },
+      { kind: "parked", until: Date.now() + 3_600_000 },
+      { kind: "unavailable", code: "X", reason: "once" },
+      { kind: "unavailable", code: "X", reason: "again\0and again" },
+    ];
+    await postgres.send(
+      { name: "", text: `UPDATE ${postgres.schema}.run SET tries = 2 WHERE id = ANY($1)` },
+      [runs.filter((_, place) => place % ends.length === 5)],
+    );
+    const all = Promise.withResolvers<void>();
+    const groups: number[] = [];
+    let begun = 0;
+    const worker = startWorker(
+      queue,
+      async ({ job }) => {
+        if ((begun += 1) === runs.length) {
+          await wake(woken);
+          all.resolve();
+        }
+        await all.promise;
+        return ends[runs.indexOf(job.run) % ends.length]!;
+      },
+      {
+        slots: 100,
+        dispatch: {
+          ...dispatch,
+          settle: (jobs, within) => {
+            groups.push(jobs.length);
+            return dispatch.settle(jobs, within);
+          },
+        },
+      },
+    );
+    await all.promise;
+    await worker.drain();
+    assert.ok(groups.length <= 3, `settled in groups of ${groups.join()}`);
+    const rows = new Map((await rowsOf(runs)).map((row) => [row.id, row]));
+    for (const [place, run] of runs.entries()) {
+      const { job, due, tries, held, held_because } = rows.get(run)!;
+      const kind = place % ends.length;
+      const wants = due === null ? "none" : (due as Date).getTime() > Date.now() + 60_000 ? "later" : "soon";
+      const wanted = run === woken ? "soon" : ["none", "none", "soon", "later", "soon", "none"][kind];
+      assert.deepEqual(
+        { job, wants, tries, held, held_because },
+        {
+          job: null,
+          wants: wanted,
+          tries: [0, 0, 0, 0, 1, 3][kind],
+          held: kind === 5 ? "poisoned" : null,
+          held_because: kind === 5 ? "X: againand again" : null,
+        },
+        `${place}`,
+      );
+    }
+  });
+
   test("a row that no queue takes is held alone, and says why", async () => {
     const queue = newQueue();
     const driven: string[] = [];

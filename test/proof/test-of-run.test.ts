@@ -11,6 +11,8 @@ import { exportRun, journalOf, parseBundle } from "../../src/run/records/bundle.
 import { createFiles } from "../../src/run/world/files.ts";
 import { prepareFlow, runTest } from "../../src/testing/flow-tests.ts";
 
+const HEAD = { lockstep: "Lockstep", schemas: () => null };
+
 const FOLDER = join(import.meta.dirname, "../fixtures/journals");
 
 async function recorded(file: string, redact: boolean) {
@@ -31,7 +33,7 @@ for (const path of globSync(join(FOLDER, "*.json")))
   for (const redact of [false, true])
     test(`${basename(path)}${redact ? ", redacted" : ""}`, async () => {
       const bundle = await recorded(basename(path), redact);
-      const { text, astray } = await asTest(bundle, "test", "Lockstep");
+      const { text, astray } = await asTest(bundle, "test", HEAD);
       assert.equal(astray, null);
       const newest = bundle.entries.findLast(({ event }) => event.type === "run.adopted")?.event;
       const digest = newest?.type === "run.adopted" ? newest.flow : bundle.run.flow;
@@ -47,7 +49,7 @@ test("a recorded test fails on a flow that leads elsewhere", async () => {
   const closing = flow.steps["closure.guide"]!;
   const edges = { ...closing.edges, closing: { kind: "goto", step: "closure.guide" } as const };
   const changed = { ...flow, steps: { ...flow.steps, "closure.guide": { ...closing, edges } } };
-  const { text } = await asTest(bundle, "test", "Lockstep");
+  const { text } = await asTest(bundle, "test", HEAD);
   const [read] = readBack(flow, text);
   assert.equal((await runTest(await prepareFlow(flow), read!)).status, "passed");
   assert.equal((await runTest(await prepareFlow(changed), read!)).status, "failed");
@@ -55,7 +57,7 @@ test("a recorded test fails on a flow that leads elsewhere", async () => {
 
 test("a run that has not ended is refused", async () => {
   const bundle = await recorded("gate.json", false);
-  await assert.rejects(asTest({ ...bundle, entries: bundle.entries.slice(0, 3) }, "test", "Lockstep"), {
+  await assert.rejects(asTest({ ...bundle, entries: bundle.entries.slice(0, 3) }, "test", HEAD), {
     code: "RUN_OPEN",
   });
 });

@@ -6,16 +6,17 @@ import { EXIT } from "../../flow/verdict.ts";
 import { hitsIn, type Hits } from "../../proof/cover.ts";
 import type { Covered } from "../../proof/coverage.ts";
 import { keepOwn } from "../../proof/keep-own.ts";
-import { writeTests } from "../../proof/write-tests.ts";
+import { testItems, writeTests } from "../../proof/write-tests.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
-import { findProject, listAgents } from "../../run/world/project.ts";
+import { findProject, listAgents, type Project } from "../../run/world/project.ts";
 import { notWritable, requireNoLinks, writeInProject } from "../../run/world/write-whole.ts";
 import { prepareFlow, runTest } from "../../testing/flow-tests.ts";
 import { generate, type Generated } from "../../testing/generate.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { coverageBy } from "../coverage/measure.ts";
+import { schemasForTests } from "../schemas.ts";
 import { readNamed, type AgentUnderTest } from "../tests/read.ts";
 import { tellInvalid } from "../tests/refuse.ts";
 import { count, shownInLine, table } from "../text/text.ts";
@@ -30,8 +31,8 @@ export async function generateTests(call: CallOf<"test">): Promise<number> {
   if (problems.length > 0) return tellInvalid(call, "lockstep-generated", problems, files);
   const all: GeneratedFor[] = [];
   for (const agent of agents) {
-    const made = await generateFor(call, agent);
-    if (flags.write) writeGenerated(project.root, files, made);
+    const made = { ...(await generateFor(call, agent)), schemas: schemasForTests(project, agent.agent) };
+    if (flags.write) writeGenerated(project, files, made);
     all.push(made);
   }
   const ok = all.every(({ astray }) => astray.length === 0);
@@ -57,13 +58,18 @@ function refuseMixed({ flags, words }: CallOf<"test">): void {
 type GeneratedFor = Generated & {
   readonly of: AgentUnderTest;
   readonly file: string;
+  /** The way from there to the schemas for editors. */
+  readonly schemas: string | null;
   /** What there is no test for, with its place. */
   readonly gaps: readonly (Covered & { readonly word: "not found" | "unreachable"; readonly why: string })[];
   /** Only some of the tests were asked for: those that are there stay. */
   readonly isPart: boolean;
 };
 
-async function generateFor({ flags, screen }: CallOf<"test">, of: AgentUnderTest): Promise<GeneratedFor> {
+async function generateFor(
+  { flags, screen }: CallOf<"test">,
+  of: AgentUnderTest,
+): Promise<Omit<GeneratedFor, "schemas">> {
   const { agent, flow, tests, settings } = of;
   const file = `.agent/${agent}/tests/${GENERATED}`;
   const isPart = flags.covers !== undefined;
@@ -107,8 +113,8 @@ const ABOUT = [
   "Tests that say generated: true are replaced when it is run again; remove that line to keep one as it is.",
 ];
 
-function writeGenerated(root: string, files: ReturnType<typeof createFiles>, made: GeneratedFor): void {
-  const { file, tests, of, isPart } = made;
+function writeGenerated({ root }: Project, files: ReturnType<typeof createFiles>, made: GeneratedFor): void {
+  const { file, tests, of, isPart, schemas } = made;
   const path = join(root, file);
   requireNoLinks(root, file);
   const before = files.read(file);
@@ -125,45 +131,41 @@ function writeGenerated(root: string, files: ReturnType<typeof createFiles>, mad
       if (old !== "") rmSync(path);
       return;
     }
-    writeInProject(root, file, writeTests(tests, ABOUT) + kept.join(""));
+    writeInProject(root, file, writeTests(tests, ABOUT, schemas) + kept.join(""));
   } catch (cause) {
     throw notWritable(`The tests cannot be written to ${file}`, path, cause);
   }
 }
 
-function documentOf({ of, file, tests, gaps, astray, states }: GeneratedFor, isWritten: boolean) {
+function documentOf({ of, file, schemas, tests, gaps, astray, states }: GeneratedFor, isWritten: boolean) {
   return {
     agent: of.agent,
     file: isWritten ? file : null,
     states,
     tests: tests.map(({ name, covers }) => ({ name, covers })),
-    yaml: tests.length === 0 ? "" : writeTests(tests, ABOUT),
+    yaml: tests.length === 0 ? "" : writeTests(tests, ABOUT, schemas),
     gaps: gaps.map(({ id, kind, file: at, line, word, why }) => ({ id, kind, file: at, line, word, why })),
     astray: astray.map(({ test, why }) => ({
       name: test.name,
       covers: test.covers,
       why,
-      yaml: writeTests([test], []),
+      yaml: writeTests([test], [], schemas),
     })),
   };
 }
 
 /** Tests to stdout, so that they can be kept; what was found about them to stderr. */
 function tell({ flags, screen }: CallOf<"test">, made: GeneratedFor): void {
-  const { of, file, tests, gaps, astray, states } = made;
+  const { of, file, schemas, tests, gaps, astray, states } = made;
   if (flags.write)
     for (const { name } of tests)
       screen.print(`${screen.out("green", "+")} ${shownInLine(of.agent)} › ${shownInLine(name)}`);
-  else if (tests.length > 0) screen.emit(writeTests(tests, ABOUT).trimEnd());
+  else if (tests.length > 0) screen.emit(writeTests(tests, ABOUT, schemas).trimEnd());
   for (const { test, why } of astray)
     screen.print(
       [
         `${screen.out("red", "✗")} The flow allows this way, but a run cannot go it: ${shownInLine(why, 1000)}`,
-        ...writeTests([test], [])
-          .trimEnd()
-          .split("\n")
-          .slice(2)
-          .map((line) => shownInLine(line, 1000)),
+        ...testItems([test]).map((line) => shownInLine(line, 1000)),
       ].join("\n"),
     );
   const covered = tests.reduce((sum, { covers }) => sum + covers.length, 0);

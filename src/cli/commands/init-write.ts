@@ -15,13 +15,18 @@ import { RunnerError } from "../../run/errors.ts";
 
 type Place = { readonly root: string; readonly agentsDir: string };
 
-/** NOT_WRITABLE where the folder of the agents is something else, or leads elsewhere; USAGE where the agent is there. */
-export function requireFree({ root, agentsDir }: Place, name: string): void {
+/** NOT_WRITABLE where the folder of the agents is something else, or leads elsewhere. */
+export function requireAgentsFolder({ root, agentsDir }: Place): void {
   const found = lstatSync(agentsDir, { throwIfNoEntry: false });
   if (found?.isSymbolicLink()) requireInside(root, agentsDir);
   else if (found !== undefined && !found.isDirectory())
     throw unwritten(`${agentsDir} is not a folder. Move it away`);
-  const folder = join(agentsDir, name);
+}
+
+/** As above, and USAGE where the agent is there. */
+export function requireFree(place: Place, name: string): void {
+  requireAgentsFolder(place);
+  const folder = join(place.agentsDir, name);
   // Also a link that leads nowhere.
   if (lstatSync(folder, { throwIfNoEntry: false }) !== undefined)
     throw new RunnerError(

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { isControlWish, type ControlWish, type Mail } from "../../flow/mail.ts";
 import { runUnknown } from "../errors.ts";
 import type { Postgres, Rows, Statement } from "./connection.ts";
+import { createRounds } from "./rounds.ts";
 import { wakeWithin } from "./wake.ts";
 
 export type PostgresMail = Mail & {
@@ -35,6 +36,14 @@ export function createPostgresMail(postgres: Postgres, ownerId: string): Postgre
       isLooking = false;
     }
   };
+  const wishes = createRounds<{ readonly id: string }>(
+    async (asked) => {
+      const rows = await postgres.send(sql.wish, [asked.map(({ id }) => id)]);
+      const found = new Map(rows.map(({ id, body }) => [id, body]));
+      return asked.map(({ id }) => ({ value: found.get(id) }));
+    },
+    { most: 1000, abreast: 1 },
+  );
   const rest = () => {
     if (timer !== null) clearInterval(timer);
     timer = null;
@@ -76,8 +85,8 @@ export function createPostgresMail(postgres: Postgres, ownerId: string): Postgre
       });
     },
     async wishFor(run) {
-      const [row] = await postgres.send(sql.wish, [run]);
-      return isControlWish(row?.body) ? row.body : null;
+      const wish = await wishes.offer({ id: run });
+      return isControlWish(wish) ? wish : null;
     },
     forgetWish: async (run, wish) => await discreetly(sql.forget, [run, wish]),
     hearWishes(run, heed) {
@@ -128,7 +137,11 @@ function statementsOf(schema: string) {
       `INSERT INTO ${schema}.mail (run, question, kind, body) VALUES ($1, '', 'wish', $2)
         ON CONFLICT (run, kind, question) DO UPDATE SET body = excluded.body, at = clock_timestamp()`,
     ),
-    wish: statement("wish", `SELECT body FROM ${schema}.mail WHERE ${ofRun} AND kind = 'wish'`),
+    wish: statement(
+      "wish",
+      `SELECT r.id, m.body FROM ${schema}.mail m JOIN ${schema}.run r ON r.key = m.run
+        WHERE m.kind = 'wish' AND r.id = ANY($1)`,
+    ),
     wishes: statement(
       "wishes",
       `SELECT r.id, m.body FROM ${schema}.mail m JOIN ${schema}.run r ON r.key = m.run

@@ -41,7 +41,7 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
   const { schema, name } = postgres;
   const beat = createBeat(postgres, options);
   const mail = createPostgresMail(postgres, options.ownerId);
-  const rounds = createRounds<Write>(createWriter(postgres, options));
+  const rounds = createRounds<Write>(createWriter(postgres, options), WRITING, ({ run }) => run);
   /** Set when it is being closed: what was offered before is still committed. */
   let isClosing = false;
   let hasRoom = false;
@@ -171,6 +171,8 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
   };
 }
 
+/** While the server commits one round, this process makes the next one ready. */
+const WRITING = { most: 250, abreast: 2 };
 const MOST_HELLO_MS = 3000;
 const MOST_GOODBYE_MS = 3000;
 

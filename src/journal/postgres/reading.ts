@@ -5,6 +5,7 @@ import type { Flow } from "../../flow/flow.ts";
 import { entryFault } from "../../flow/recorded.ts";
 import { entryDamaged, entryMissing, runUnknown, unavailable } from "../errors.ts";
 import type { Postgres, Rows, Statement } from "./connection.ts";
+import { createRounds, type RoundOutcome } from "./rounds.ts";
 import { ALIVE } from "./writes.ts";
 
 export type PostgresReading = Pick<
@@ -16,7 +17,7 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
   const { name, schema } = postgres;
   const sql = statementsOf(schema);
   /** A digest stands for one flow for ever, and what is derived from a flow is kept by its identity. */
-  const flows = new Map<string, Flow>();
+  const flows = new Map<string, Promise<Flow | null>>();
 
   const toEntry = (run: string, seq: number, body: string): Entry => {
     let entry: unknown;
@@ -55,11 +56,47 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
     return row.key;
   };
 
+  const heads = createRounds<Head>(async (asked): Promise<readonly RoundOutcome[]> => {
+    const found = await postgres.send(sql.heads, [
+      asked.map(({ id }) => id),
+      asked.map(({ afterSeq }) => afterSeq),
+      asked.map(({ count }) => count),
+    ]);
+    const rows = Map.groupBy(found, ({ place }) => Number(place) - 1);
+    return asked.map(({ id }, place) => {
+      const own = rows.get(place);
+      return own === undefined ? { error: runUnknown(id) } : { value: own };
+    });
+  }, READING);
+
+  const standing = createRounds<{ readonly ids: readonly string[] }>(async (asked) => {
+    const ids = [...new Set(asked.flatMap((one) => one.ids))];
+    const found = new Map((await postgres.send(sql.rows, [ids])).map((row) => [row.id, row]));
+    return asked.map((one) => ({ value: one.ids.flatMap((id) => found.get(id) ?? []) }));
+  }, READING);
+
+  /** Rows of entries, in their order. */
+  const entriesOf = async (run: string, afterSeq: number, limit: number): Promise<Rows> => {
+    if (!canBeId(run)) throw runUnknown(run);
+    const count = Math.min(limit, MOST_TOGETHER);
+    const head = (await heads.offer({ id: run, afterSeq, count })) as Rows;
+    const first = head
+      .filter(({ seq }) => seq !== null)
+      .toSorted((one, other) => Number(one.seq) - Number(other.seq));
+    if (first.length < MOST_TOGETHER || limit <= MOST_TOGETHER) return first;
+    const rest = await postgres.send(sql.read, [
+      head[0]!.key,
+      Number(first.at(-1)!.seq),
+      most(limit - MOST_TOGETHER),
+    ]);
+    // Nothing more, unless it was removed in between.
+    if (rest.length === 0) await keyOf(run);
+    return [...first, ...rest];
+  };
+
   return {
     async read(run, afterSeq = 0, limit = Infinity) {
-      const key = await keyOf(run);
-      const rows = await postgres.send(sql.read, [key, afterSeq, most(limit)]);
-      return rows.map(({ seq, body }, place) => {
+      return (await entriesOf(run, afterSeq, limit)).map(({ seq, body }, place) => {
         const due = afterSeq + place + 1;
         if (seq !== due) throw entryMissing(name, run, due);
         return toEntry(run, due, body as string);
@@ -68,12 +105,20 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
 
     async flow(digest) {
       const known = flows.get(digest);
-      if (known !== undefined && postgres.isOpen()) return known;
-      const [row] = await postgres.send(sql.flow, [digest]);
-      if (row === undefined) return null;
-      const flow = JSON.parse(row.json as string) as Flow;
-      flows.set(digest, flow);
-      return flow;
+      if (known !== undefined && postgres.isOpen()) return await known;
+      const asked = postgres
+        .send(sql.flow, [digest])
+        .then(([row]) => (row === undefined ? null : (JSON.parse(row.json as string) as Flow)));
+      flows.set(digest, asked);
+      const forget = () => flows.get(digest) === asked && flows.delete(digest);
+      try {
+        const flow = await asked;
+        if (flow === null) forget();
+        return flow;
+      } catch (error) {
+        forget();
+        throw error;
+      }
     },
 
     async list({ prefix = "", agent = null, before, owned, limit = Infinity } = {}) {
@@ -90,7 +135,8 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
     },
 
     async rows(runs) {
-      return (await postgres.send(sql.rows, [runs])).map(toRow);
+      const ids = runs.filter(canBeId);
+      return ids.length === 0 ? [] : ((await standing.offer({ ids })) as Rows).map(toRow);
     },
 
     async count() {
@@ -137,6 +183,18 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
   };
 }
 
+/** The first entries of a run after one; the runs of a process ask for them together. */
+type Head = { readonly id: string; readonly afterSeq: number; readonly count: number };
+
+const READING = { most: 100, abreast: 2 };
+/** Of each run: a long one is read for itself, so that no answer is larger than memory. */
+const MOST_TOGETHER = 32;
+
+/** What no text of the server can hold is not the id of a run, and would have the question of others refused. */
+function canBeId(run: string): boolean {
+  return !run.includes("\0");
+}
+
 /** LIMIT NULL gives everything. */
 function most(limit: number): number | null {
   return Number.isFinite(limit) ? limit : null;
@@ -154,6 +212,14 @@ function statementsOf(schema: string) {
       "read",
       `SELECT seq, body FROM ${schema}.event WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
     ),
+    heads: statement(
+      "heads",
+      `SELECT n.place, r.key, e.seq, e.body
+        FROM unnest($1::text[], $2::int[], $3::int[]) WITH ORDINALITY AS n(id, after, count, place)
+        JOIN ${schema}.run r ON r.id = n.id
+        LEFT JOIN LATERAL (SELECT seq, body FROM ${schema}.event
+          WHERE run = r.key AND seq > n.after ORDER BY seq LIMIT n.count) e ON true`,
+    ),
     flow: statement("flow", `SELECT json FROM ${schema}.flow WHERE digest = $1`),
     list: statement(
       "list",
@@ -166,8 +232,7 @@ function statementsOf(schema: string) {
     ),
     rows: statement(
       "rows",
-      `SELECT ${row} FROM unnest($1::text[]) WITH ORDINALITY AS n(id, place)
-        JOIN ${schema}.run r ON r.id = n.id ${newest} ORDER BY n.place`,
+      `SELECT ${row} FROM unnest($1::text[]) AS n(id) JOIN ${schema}.run r ON r.id = n.id ${newest}`,
     ),
     count: statement("count", `SELECT count(*) FROM ${schema}.run`),
     bounds: statement(

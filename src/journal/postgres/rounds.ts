@@ -1,66 +1,97 @@
-/** Writes that are offered while others are under way, taken together: each round holds one write of a run at most. */
+/** Statements that are offered while others are under way, sent together: one round for all that wait. */
 
-export type Rounds<Write> = {
-  /** Resolves or rejects as `perform` settles this write. Writes of one run are performed in the order of their offers. */
-  readonly offer: (write: Write) => Promise<unknown>;
+export type Rounds<Offer> = {
+  /** Resolves or rejects as `perform` settles this offer. Offers of one run are performed in their order. */
+  readonly offer: (offer: Offer) => Promise<unknown>;
   /** Resolves when nothing waits and nothing is under way. */
   readonly settled: () => Promise<void>;
 };
 
-export type WriteOutcome = { readonly value: unknown } | { readonly error: unknown };
+export type RoundOutcome = { readonly value: unknown } | { readonly error: unknown };
 
-/** `perform` gives one outcome for each write, in their order; what it throws rejects all of them. */
-export function createRounds<Write extends { readonly run: string }>(
-  perform: (writes: readonly Write[]) => Promise<readonly WriteOutcome[]>,
-): Rounds<Write> {
-  type Offer = {
-    readonly write: Write;
+export type RoundsOptions = {
+  /** How many offers a round holds. */
+  readonly most: number;
+  /** So many rounds are under way at once; another one is begun only if it is full, since fewer rounds are fewer commits. */
+  readonly abreast: number;
+};
+
+/**
+ * `perform` gives one outcome for each offer, in their order; what it throws rejects all of them. `runOf`: of the offers
+ * of one run only one is under way at a time; those without a run are independent of each other.
+ */
+export function createRounds<Offer>(
+  perform: (offers: readonly Offer[]) => Promise<readonly RoundOutcome[]>,
+  { most, abreast }: RoundsOptions,
+  runOf: (offer: Offer) => string | null = () => null,
+): Rounds<Offer> {
+  type Waiting = {
+    readonly offer: Offer;
+    readonly run: string | null;
     readonly resolve: (value: unknown) => void;
     readonly reject: (error: unknown) => void;
   };
-  let waiting: Offer[] = [];
-  let working: Promise<void> | null = null;
+  let waiting: Waiting[] = [];
+  const busy = new Set<string>();
+  let working = 0;
+  /** Of those that work: they have not taken their first round yet. */
+  let starting = 0;
+  const resting: (() => void)[] = [];
 
-  const takeRound = (): readonly Offer[] => {
-    const runs = new Set<string>();
-    const round: Offer[] = [];
-    const left: Offer[] = [];
-    for (const offer of waiting) {
-      (runs.has(offer.write.run) ? left : round).push(offer);
-      runs.add(offer.write.run);
+  const takeRound = (): readonly Waiting[] => {
+    const round: Waiting[] = [];
+    const left: Waiting[] = [];
+    const passed = new Set<string>();
+    for (const one of waiting) {
+      const { run } = one;
+      const isNext = round.length < most && (run === null || !(busy.has(run) || passed.has(run)));
+      (isNext ? round : left).push(one);
+      if (run !== null) (isNext ? busy : passed).add(run);
     }
     waiting = left;
     return round;
   };
 
+  const performRound = async (round: readonly Waiting[]): Promise<void> => {
+    const free = () => {
+      for (const { run } of round) if (run !== null) busy.delete(run);
+    };
+    try {
+      const outcomes = await perform(round.map(({ offer }) => offer));
+      free();
+      for (const [place, { resolve, reject }] of round.entries()) {
+        const outcome = outcomes[place]!;
+        if ("error" in outcome) reject(outcome.error);
+        else resolve(outcome.value);
+      }
+    } catch (error) {
+      free();
+      for (const { reject } of round) reject(error);
+    }
+  };
+
   const work = async (): Promise<void> => {
     // What is offered within one turn of the event loop goes together.
     await new Promise((resolve) => setImmediate(resolve));
-    while (waiting.length > 0) {
-      const round = takeRound();
-      try {
-        const outcomes = await perform(round.map(({ write }) => write));
-        for (const [place, { resolve, reject }] of round.entries()) {
-          const outcome = outcomes[place]!;
-          if ("error" in outcome) reject(outcome.error);
-          else resolve(outcome.value);
-        }
-      } catch (error) {
-        for (const { reject } of round) reject(error);
-      }
-    }
+    starting -= 1;
+    for (let round = takeRound(); round.length > 0; round = takeRound()) await performRound(round);
     // Here and not in a later microtask: what is offered from now on needs a new round.
-    working = null;
+    working -= 1;
+    if (working === 0) for (const resolve of resting.splice(0)) resolve();
   };
 
   return {
-    offer: (write) =>
+    offer: (offer) =>
       new Promise((resolve, reject) => {
-        waiting.push({ write, resolve, reject });
-        working ??= work();
+        waiting.push({ offer, run: runOf(offer), resolve, reject });
+        const isFull = waiting.length >= most * (starting + 1);
+        if (working > 0 && !(isFull && working < abreast)) return;
+        working += 1;
+        starting += 1;
+        void work();
       }),
     async settled() {
-      for (let last = working; last !== null; last = working) await last;
+      if (working > 0) await new Promise<void>((resolve) => resting.push(resolve));
     },
   };
 }

@@ -3,7 +3,7 @@ import type { NewRun } from "../../engine/ports.ts";
 import type { Flows } from "../../flow/flow.ts";
 import { outOfOrder, runExists, runHeld, runUnknown, writerStale, type Holder } from "../errors.ts";
 import type { Postgres, Rows, Statement } from "./connection.ts";
-import type { WriteOutcome } from "./rounds.ts";
+import type { RoundOutcome } from "./rounds.ts";
 
 export type EntryLine = { readonly seq: number; readonly body: string };
 
@@ -37,7 +37,7 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
   const { schema } = postgres;
   const sql = statementsOf(schema);
 
-  const create = async (writes: readonly Of<"create">[]): Promise<readonly WriteOutcome[]> => {
+  const create = async (writes: readonly Of<"create">[]): Promise<readonly RoundOutcome[]> => {
     const flows = { ...Object.assign({}, ...writes.map(({ flows }) => flows)) } as Flows;
     const needs = writes.flatMap(({ run, flows: own }) => Object.keys(own).map((digest) => [run, digest]));
     const lines = writes.flatMap(({ run, lines: own }) => own.map((line) => ({ run, ...line })));
@@ -55,9 +55,10 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
       lines.map(({ seq }) => seq),
       lines.map(({ body }) => body),
     ]);
+    const madeNow = new Map(made.map((row) => [row.id, row]));
     return await Promise.all(
-      writes.map(async ({ run, lines: own }): Promise<WriteOutcome> => {
-        const row = made.find(({ id }) => id === run) ?? (await madeBefore(run, own));
+      writes.map(async ({ run, lines: own }): Promise<RoundOutcome> => {
+        const row = madeNow.get(run) ?? (await madeBefore(run, own));
         if (row === null) return { error: runExists(run) };
         const claimed: Claimed = {
           key: String(row.key),
@@ -80,7 +81,7 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
   const given = new Set<string>();
   const isFresh = (key: string) => !given.has(key);
 
-  const claim = async (writes: readonly Of<"claim">[]): Promise<readonly WriteOutcome[]> => {
+  const claim = async (writes: readonly Of<"claim">[]): Promise<readonly RoundOutcome[]> => {
     const taken = await postgres.send(sql.claim, [
       owner,
       writes.map(({ run }) => run),
@@ -88,12 +89,15 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
     ]);
     // In a second statement: the first may have waited for an append, and does not see it.
     const keys = taken.map(({ key }) => key);
-    const lasts = keys.length === 0 ? [] : await postgres.send(sql.lasts, [keys]);
+    const lasts = new Map(
+      (keys.length === 0 ? [] : await postgres.send(sql.lasts, [keys])).map(({ key, last }) => [key, last]),
+    );
+    const rows = new Map(taken.map((row) => [row.id, row]));
     return await Promise.all(
-      writes.map(async ({ run }): Promise<WriteOutcome> => {
-        const row = taken.find(({ id }) => id === run);
+      writes.map(async ({ run }): Promise<RoundOutcome> => {
+        const row = rows.get(run);
         if (row === undefined) return { error: await whyNotClaimed(run) };
-        const last = (lasts.find(({ key }) => key === row.key)?.last as number | undefined) ?? 0;
+        const last = (lasts.get(row.key) as number | undefined) ?? 0;
         const claimed: Claimed = {
           key: String(row.key),
           epoch: row.epoch as number,
@@ -110,7 +114,7 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
     return row === undefined ? runUnknown(run) : runHeld(run, holderIn(row, us));
   };
 
-  const append = async (writes: readonly Of<"append">[]): Promise<readonly WriteOutcome[]> => {
+  const append = async (writes: readonly Of<"append">[]): Promise<readonly RoundOutcome[]> => {
     const adopted = writes.filter(({ flows }) => Object.keys(flows).length > 0);
     for (const { key, flows } of adopted) await keep(key, flows);
     const lines = writes.flatMap(({ key, lines: own }) => own.map((line) => ({ key, ...line })));
@@ -129,7 +133,7 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
     const written = new Map<unknown, number>();
     for (const { run } of rows) written.set(run, (written.get(run) ?? 0) + 1);
     return await Promise.all(
-      writes.map(async (write): Promise<WriteOutcome> => {
+      writes.map(async (write): Promise<RoundOutcome> => {
         if (written.get(write.key) === write.lines.length) return { value: undefined };
         const refusal = await whyNotAppended(write);
         return refusal === null ? { value: undefined } : { error: refusal };
@@ -155,16 +159,16 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
     return isOurs ? null : outOfOrder(run, lines[0]!.seq);
   };
 
-  const release = async (writes: readonly Of<"release">[]): Promise<readonly WriteOutcome[]> => {
+  const release = async (writes: readonly Of<"release">[]): Promise<readonly RoundOutcome[]> => {
     await postgres.send(sql.release, [owner, writes.map(({ key }) => key), writes.map(({ epoch }) => epoch)]);
     return writes.map(() => ({ value: undefined }));
   };
 
-  return async (writes: readonly Write[]): Promise<readonly WriteOutcome[]> => {
-    const outcomes: WriteOutcome[] = [];
+  return async (writes: readonly Write[]): Promise<readonly RoundOutcome[]> => {
+    const outcomes: RoundOutcome[] = [];
     const performAll = async <Kind extends Write["kind"]>(
       kind: Kind,
-      perform: (of: readonly Of<Kind>[]) => Promise<readonly WriteOutcome[]>,
+      perform: (of: readonly Of<Kind>[]) => Promise<readonly RoundOutcome[]>,
     ) => {
       const places = [...writes.keys()].filter((place) => writes[place]!.kind === kind);
       if (places.length === 0) return;

@@ -58,10 +58,28 @@ async function placeOn(url: string, more = "") {
   };
 }
 
-async function openAt(text: string, patienceMs = 60_000): Promise<Journal> {
+async function openAt(text: string, patienceMs = 60_000, by = pg!): Promise<Journal> {
   const address = readPostgresAddress(text);
   const who = { ownerId: randomUUID(), host: "here", pid: process.pid, leaseMs: 30_000 };
-  return await openPostgresJournal({ address, pg: pg!, patienceMs, ...who });
+  return await openPostgresJournal({ address, pg: by, patienceMs, ...who });
+}
+
+/** The package, which counts the statements that are sent. */
+function counting() {
+  const sent: string[] = [];
+  class Pool extends pg!.Pool {
+    constructor(options: object) {
+      super(options);
+      const { query } = this;
+      Object.assign(this, {
+        query: (asked: { readonly name?: string }) => {
+          sent.push(asked.name?.split("-").slice(2).join("-") ?? "");
+          return query.call(this, asked);
+        },
+      });
+    }
+  }
+  return { sent, by: { Pool } };
 }
 
 function harmOn(server: PostgresServer): void {
@@ -95,6 +113,103 @@ function harmOn(server: PostgresServer): void {
       await place.remove();
     }
   };
+
+  describe("many runs of one process", () => {
+    test("what they ask and write at the same time is sent in few statements, and each gets its own", () =>
+      world(async ({ place }) => {
+        const { sent, by } = counting();
+        const journal = await openAt(place.text, 60_000, by);
+        const ids = Array.from({ length: 300 }, (_, place) => `r${place}`);
+        const during = async <T>(work: () => Promise<T>) => {
+          const before = sent.length;
+          const result = await work();
+          return { result, names: sent.slice(before) };
+        };
+        const all = <T>(work: (id: string, place: number) => Promise<T>) =>
+          during(() => Promise.all(ids.map(work)));
+        const made = await all((id, place) =>
+          journal.create(newRun(id), [waited(1), spoken(2, `of ${place}`, {})]),
+        );
+        assert.ok(made.names.length < 10, made.names.join());
+        const written = await all((_, place) => made.result[place]!.append([spoken(3, `more ${place}`, {})]));
+        assert.ok(written.names.length < 5, written.names.join());
+        await all((_, place) => made.result[place]!.release());
+        const claimed = await all((id) => journal.claim(id));
+        assert.ok(claimed.names.length < 8, claimed.names.join());
+        assert.deepEqual(new Set(claimed.result.map(({ epoch }) => epoch)), new Set([2]));
+        const read = await all((id, place) => journal.read(id, place % 3));
+        assert.ok(read.names.length < 8, read.names.join());
+        for (const [place, entries] of read.result.entries())
+          assert.deepEqual(
+            entries,
+            [waited(1), spoken(2, `of ${place}`, {}), spoken(3, `more ${place}`, {})].slice(place % 3),
+          );
+        const rows = await all((id, place) => journal.rows([id, "nobody", ids[299 - place]!]));
+        assert.ok(rows.names.length < 8, rows.names.join());
+        for (const [place, found] of rows.result.entries())
+          assert.deepEqual(
+            found.map(({ id, events, last, owned }) => [id, events, last, owned]),
+            [place, 299 - place].map((at) => [ids[at], 3, spoken(3, `more ${at}`, {}), true]),
+          );
+        await journal.mail!.leaveWish("r7", "pause");
+        const wishes = await all((id) => journal.mail!.wishFor(id));
+        assert.deepEqual(wishes.names, ["mail-wish"]);
+        assert.deepEqual(
+          wishes.result.flatMap((wish, place) => (wish === null ? [] : [[place, wish]])),
+          [[7, "pause"]],
+        );
+        await journal.mail!.forgetWish("r7", "pause");
+        const flows = await all(() => journal.flow(newRun("r1").digest));
+        assert.deepEqual(flows.names, ["flow"]);
+        await journal.close();
+      }));
+
+    test("a run that is missing, damaged or has an impossible name fails alone", () =>
+      world(async ({ open, place }) => {
+        const journal = await open();
+        for (const id of ["fine", "hurt", "gap"]) {
+          const handle = await journal.create(newRun(id), [waited(1), waited(2), waited(3)]);
+          await handle.release();
+        }
+        const harm = `UPDATE tested.event SET body = '{' WHERE seq = 2 AND run = (SELECT key FROM tested.run WHERE id = 'hurt');
+          DELETE FROM tested.event WHERE seq = 2 AND run = (SELECT key FROM tested.run WHERE id = 'gap')`;
+        await place.postgres.send({ name: "", text: harm });
+        const asked = ["fine", "nobody", "a\0b", "hurt", "gap", "fine"].map((id) => journal.read(id));
+        const found = await Promise.allSettled(asked);
+        assert.deepEqual(
+          found.map((one) => (one.status === "fulfilled" ? seqs(one.value) : one.reason.code)),
+          [[1, 2, 3], "RUN_UNKNOWN", "RUN_UNKNOWN", "JOURNAL_UNAVAILABLE", "JOURNAL_UNAVAILABLE", [1, 2, 3]],
+        );
+        const rows = await Promise.all([journal.rows(["a\0b"]), journal.rows(["a\0b", "fine"])]);
+        assert.deepEqual(
+          rows.map((some) => some.map(({ id }) => id)),
+          [[], ["fine"]],
+        );
+      }));
+
+    test("a long run is read as a whole, from anywhere and as far as asked", () =>
+      world(async ({ open }) => {
+        const journal = await open();
+        const handle = await journal.create(newRun("long"), []);
+        await handle.append(Array.from({ length: 100 }, (_, place) => waited(place + 1)));
+        for (const [after, limit, first, last] of [
+          [0, Infinity, 1, 100],
+          [0, 31, 1, 31],
+          [0, 32, 1, 32],
+          [0, 33, 1, 33],
+          [67, Infinity, 68, 100],
+          [68, Infinity, 69, 100],
+          [69, Infinity, 70, 100],
+          [50, 40, 51, 90],
+          [50, 90, 51, 100],
+        ] as const) {
+          const found = seqs(await journal.read("long", after, limit));
+          assert.deepEqual([found[0], found.at(-1), found.length], [first, last, last - first + 1]);
+        }
+        assert.deepEqual(await journal.read("long", 100), []);
+        assert.deepEqual(await journal.read("long", 0, 0), []);
+      }));
+  });
 
   describe("a server that is away, slow or gone", () => {
     test("an append waits while the server is away, and is written once", () =>
