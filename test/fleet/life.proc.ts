@@ -149,7 +149,10 @@ describe("a run in a fleet", { skip }, () => {
       );
     await speaks(2);
     const runs = await Promise.all(
-      Array.from({ length: RUNS }, async () => await submit("slow", NOTE, {}, "upgraded")),
+      // Some of them start a command.
+      Array.from({ length: RUNS }, async (_, place) =>
+        submit(place % 20 === 0 ? "slow" : "notes", NOTE, {}, "upgraded"),
+      ),
     );
     const isOver = async () =>
       (await journal.rows(runs)).filter(({ last }) => last?.event.type === "run.ended").length;
@@ -172,6 +175,13 @@ describe("a run in a fleet", { skip }, () => {
     }
     assert.equal(await stateOf(newer), "queued");
     assert.equal((await journal.read(newer)).length, 1, "nobody has claimed it");
+    // Nor does a person with an older program.
+    for (const how of [[], ["--take-over"]]) {
+      const here = ["resume", newer, "--here", "--sandbox", "off", ...how];
+      const refused = await world.lockstep(here, { env: world.around });
+      assert.deepEqual([refused.code, /newer version of Lockstep/.test(refused.stderr)], [3, true]);
+    }
+    assert.equal((await journal.read(newer)).length, 1);
     await speaks(1);
     start("d", "--queue", "upgraded");
     await reaches(newer, "completed");
