@@ -111,6 +111,25 @@ describe("a run in a fleet", { skip }, () => {
     await reaches(asked, "completed");
   });
 
+  test("keeps the time of the server, also on a machine whose clock is wrong", async () => {
+    const busy = { error: { kind: "rate-limit", retryAfterMs: 240_000 } };
+    const run = await submit("notes", [busy, ...NOTE], {}, "skewed");
+    const skewed = world.begin(["fleet", "worker", "--queue", "skewed", "--sandbox", "off"], {
+      ...world.env,
+      ...world.around,
+      NODE_OPTIONS: `--import=${new URL("skew.ts", import.meta.url).href}`,
+      SKEW_MS: "-7200000",
+    });
+    const waitsFor = async () => ((await isFree(run))?.due?.getTime() ?? 0) - Date.now();
+    await until(async () => (await waitsFor()) > 60_000, "it waits without a worker");
+    assert.ok((await waitsFor()) < 300_000, String(await waitsFor()));
+    const [, ...entries] = await journal.read(run);
+    assert.ok(entries.length > 0);
+    for (const { at } of entries)
+      assert.ok(Math.abs(at - Date.now()) < 1_800_000, new Date(at).toISOString());
+    skewed.kill("SIGKILL");
+  });
+
   test("is paused, continued and resumed here while it is queued", async () => {
     const run = await submit("notes", NOTE, {}, "nobody-takes-it");
     await lockstep("pause", run);
