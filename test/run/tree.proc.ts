@@ -45,7 +45,7 @@ async function machines(format: "sha1" | "sha256") {
   write(origin, "a.txt", "first\n");
   run(origin, "add", "--all");
   run(origin, "commit", "--quiet", "-m", "first");
-  write(origin, "a.txt", `${"a line of a file that is long\n".repeat(200)}`);
+  write(origin, "a.txt", "a line of a file that is long\n".repeat(200));
   write(origin, "b.txt", "b\n");
   run(origin, "add", "--all");
   run(origin, "commit", "--quiet", "-m", "second");
