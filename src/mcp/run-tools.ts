@@ -39,7 +39,7 @@ export async function callAgent(agent: string, call: McpCall, ground: McpGround)
   const { args, input, wait } = agentArguments(startable, call.args);
   const seconds = waitOf(wait, ground);
   if (call.said !== null) return await goOnWith(call.said.run, call, ground, seconds);
-  const hidden = whyHeldBack(startable);
+  const hidden = whyHeldBack(startable, ground.redact);
   if (hidden !== null) throw new RequestRefusal(409, "HIDDEN_TEXT", hidden);
   if (input !== undefined && typeof input !== "string")
     throw new RequestRefusal(400, "USAGE", '"input" must be a text.', { field: "input" });
