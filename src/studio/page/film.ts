@@ -16,7 +16,8 @@ export type Film = {
 
 const EMPTY: Film = { frames: [], error: null, damage: null, isWhole: false };
 
-export function useFilm(run: string): Film {
+/** null: no run is looked at. */
+export function useFilm(run: string | null): Film {
   const epoch = useLive((now) => now.epoch);
   const [film, setFilm] = useState(EMPTY);
   const [gap, setGap] = useState(0);
@@ -34,6 +35,7 @@ export function useFilm(run: string): Film {
     setFilm(EMPTY);
   }, [run, epoch]);
   useEffect(() => {
+    if (run === null) return;
     const stop = new AbortController();
     const load = async () => {
       for (;;) {
