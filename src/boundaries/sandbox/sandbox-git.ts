@@ -154,18 +154,32 @@ export const NO_PLACES: GitPlaces = { mounts: [], watched: [] };
 /** What git obeys when it is started outside: programs, settings, and where to look for them. */
 const FIXED = ["config", "config.worktree", "hooks", "info", "commondir", "worktrees"];
 
-/** `names`: what is fixed in the folder itself; in the repositories of submodules below it, it is always the same. */
+/**
+ * `names`: what is fixed in the folder itself; in the repositories of submodules below it, it is always the same. A folder
+ * among them that is not a repository is read-only: git would take what is new in it for the repository of a submodule.
+ */
 function controlFolder(folder: string, names: readonly string[] = FIXED): GitPlaces {
   const modules = join(folder, "modules");
-  const found = moduleFolders(modules);
-  const folders = [folder, ...(found ?? [])];
-  const places = [
-    fixed(folder, names),
-    ...(found ?? []).map((path) => fixed(path, isRepository(path) ? FIXED : [])),
-  ];
-  const open = folders.map((path) => ({ path, as: "rw" }) as const);
-  const closed = found === null ? [{ path: modules, as: "ro" } as const] : [];
-  return together([{ mounts: open, watched: [] }, ...places, { mounts: closed, watched: [] }]);
+  const below = moduleFolders(modules);
+  if (below === null) return together([opened(folder, names), { mounts: [keptAs(modules)], watched: [] }]);
+  const groups = below.filter((path) => !isRepository(path)).map(keptAs);
+  const repositories = below.filter(isRepository);
+  return together([
+    opened(folder, names),
+    { mounts: groups, watched: [] },
+    ...repositories.map((path) => opened(path, FIXED)),
+  ]);
+}
+
+function keptAs(path: string): GitPlaces["mounts"][number] {
+  return { path, as: "ro" };
+}
+
+/** A repository's own folder, but for what is fixed in it. Where there are no modules, none may be made. */
+function opened(folder: string, names: readonly string[]): GitPlaces {
+  const isFolder = lstatSync(join(folder, "modules"), { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const own: GitPlaces = { mounts: [{ path: folder, as: "rw" }], watched: [] };
+  return together([own, fixed(folder, isFolder ? names : [...names, "modules"])]);
 }
 
 /** Links are never followed: a command may have made them, and they would open what they lead to. */
