@@ -273,6 +273,29 @@ describe(
   },
 );
 
+describe("a submodule whose repository a command broke ends the run", { skip: bwrap.skip }, () => {
+  for (const command of [
+    "mv .git/modules/lib/HEAD own",
+    "echo x > .git/modules/lib/HEAD",
+    "ln -sf ../../HEAD .git/modules/lib/HEAD",
+    "mv .git/modules/lib/objects own",
+    "mv .git/modules/lib/refs own",
+  ])
+    test(command, async () => {
+      using machine = createMachine();
+      const made = onHost(machine, "mkdir .git/modules; git clone -q --bare . .git/modules/lib");
+      assert.equal(made.status, 0, made.stderr);
+      const { sh, close } = await machine.open();
+      const code = "SANDBOX_UNAVAILABLE";
+      await assert.rejects(sh(command), { code, message: /modules\/lib is not a repository any more/ });
+      // Git would use what is put into it now.
+      const later = await sh("mkdir .git/modules/lib/inner || echo x > .git/modules/lib/config");
+      assert.match(later.stderr, /Read-only file system/);
+      assert.equal(existsSync(join(machine.project, ".git/modules/lib/inner")), false);
+      await close();
+    });
+});
+
 test("a rebase that a command left unfinished is reported once", { skip: bwrap.skip }, async () => {
   using machine = createMachine();
   assert.equal(onHost(machine, "git commit -q --allow-empty -m second").status, 0);

@@ -5,7 +5,16 @@
  * A folder that only *contains* read-only places could be renamed and made anew, so every folder on the way to them is a
  * mount point too: those cannot be moved.
  */
-import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { gitlinksIn } from "./git-index.ts";
 import { isInside } from "../gate/paths.ts";
@@ -17,8 +26,16 @@ export type GitPlaces = {
   readonly watched: readonly Watched[];
 };
 
-/** `link`: where it leads; null: there is nothing. `isMade`: others may make a folder there meanwhile, without links in it. */
-export type Watched = { readonly path: string; readonly link: string | null; readonly isMade?: boolean };
+/**
+ * `link`: where it leads; null: there is nothing. `isMade`: others may make a folder there meanwhile, without links in it.
+ * `isModule`: the repository of a submodule is there, and has to be one afterwards.
+ */
+export type Watched = {
+  readonly path: string;
+  readonly link: string | null;
+  readonly isMade?: boolean;
+  readonly isModule?: boolean;
+};
 
 /** For one folder that may be written. `above`: its repository may begin further up. */
 export function gitPlaces(root: string, above: boolean): GitPlaces {
@@ -156,18 +173,19 @@ const FIXED = ["config", "config.worktree", "hooks", "info", "commondir", "workt
 
 /**
  * `names`: what is fixed in the folder itself; in the repositories of submodules below it, it is always the same. A folder
- * among them that is not a repository is read-only: git would take what is new in it for the repository of a submodule.
+ * among them that is not a whole repository is read-only: git would take what is new in it for the repository of a submodule.
  */
 function controlFolder(folder: string, names: readonly string[] = FIXED): GitPlaces {
   const modules = join(folder, "modules");
   const below = moduleFolders(modules);
   if (below === null) return together([opened(folder, names), { mounts: [keptAs(modules)], watched: [] }]);
-  const groups = below.filter((path) => !isRepository(path)).map(keptAs);
-  const repositories = below.filter(isRepository);
+  const whole = below.filter(isWhole);
+  const others = below.filter((path) => !whole.includes(path));
   return together([
     opened(folder, names),
-    { mounts: groups, watched: [] },
-    ...repositories.map((path) => opened(path, FIXED)),
+    { mounts: others.map(keptAs), watched: [] },
+    ...whole.map((path) => opened(path, FIXED)),
+    { mounts: [], watched: whole.map((path) => ({ path, link: null, isModule: true })) },
   ]);
 }
 
@@ -207,7 +225,7 @@ function moduleFolders(folder: string): readonly string[] | null {
     if (!(lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false)) return true;
     all.push(path);
     if (depth > DEEPEST_MODULES || all.length > MOST_MODULES) return false;
-    const names = isRepository(path) ? ["modules"] : readdirSync(path);
+    const names = isWhole(path) ? ["modules"] : isRepository(path) ? [] : readdirSync(path);
     return names.every((name) => collect(join(path, name), depth + 1));
   };
   try {
@@ -219,6 +237,19 @@ function moduleFolders(folder: string): readonly string[] | null {
 
 const MOST_MODULES = 100;
 const DEEPEST_MODULES = 8;
+
+/**
+ * Whether git takes a folder for a repository. It refuses to use one inside of another, but not inside of one whose HEAD a
+ * command took away.
+ */
+export function isWhole(folder: string): boolean {
+  try {
+    for (const name of ["objects", "refs"]) accessSync(join(folder, name), constants.X_OK);
+    return /^(?:ref:\s*refs\/|[0-9a-f]{40})/i.test(textIn(join(folder, "HEAD")));
+  } catch {
+    return false; // it is not there, or not to be read
+  }
+}
 
 /** By its configuration too, which a command cannot take away. */
 function isRepository(folder: string): boolean {

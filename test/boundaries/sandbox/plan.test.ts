@@ -41,6 +41,9 @@ const REPOSITORY: Layout = { ".git/config": "", ".git/hooks/": "", ".git/info/":
 const MODULE = (path: string): Layout => ({
   [`.git/modules/${path}/config`]: "",
   [`.git/modules/${path}/hooks/`]: "",
+  [`.git/modules/${path}/HEAD`]: "ref: refs/heads/main\n",
+  [`.git/modules/${path}/objects/`]: "",
+  [`.git/modules/${path}/refs/`]: "",
 });
 /** `path as`, and what is watched: `path`, or `path -> where`. */
 const missing = (folder: string, ...names: readonly string[]) =>
@@ -129,8 +132,30 @@ const PLACES: readonly (readonly [
           ...(path === "one" ? [] : ["modules"]),
         ),
       ),
+      ...["group/two", "one", "one/modules/inner"].map((path) => `.git/modules/${path} whole`),
     ],
   ],
+  ...(["HEAD", "objects/", "refs/"] as const).map(
+    (part) =>
+      [
+        `a module without ${part} is kept as a whole`,
+        {
+          ...REPOSITORY,
+          ...Object.fromEntries(Object.entries(MODULE("m")).filter(([path]) => !path.endsWith(`/${part}`))),
+        },
+        "",
+        true,
+        [
+          ".git rw",
+          ".git/config ro",
+          ".git/hooks ro",
+          ".git/info ro",
+          ".git/modules ro",
+          ".git/modules/m ro",
+        ],
+        missing(".git", "config.worktree", "commondir", "worktrees"),
+      ] as const,
+  ),
   [
     "modules that are a link",
     { ...REPOSITORY, ".git/modules": { link: "../mine" } },
@@ -252,8 +277,11 @@ for (const [name, layout, from, above, mounts, watched] of PLACES)
     );
     assert.deepEqual(
       places.watched.map(
-        ({ path, link, isMade }) =>
-          shown(path) + (link === null ? "" : ` -> ${link}`) + (isMade === true ? " +" : ""),
+        ({ path, link, isMade, isModule }) =>
+          shown(path) +
+          (isModule === true ? " whole" : "") +
+          (link === null ? "" : ` -> ${link}`) +
+          (isMade === true ? " +" : ""),
       ),
       watched,
     );
@@ -281,6 +309,9 @@ function nesting(): string {
     // In its parent's own folder, which is fixed already.
     "sub/deep/.git": "gitdir: ../.git/modules/deep\n",
     "sub/.git/modules/deep/config": "",
+    "sub/.git/modules/deep/HEAD": "0123456789012345678901234567890123456789\n",
+    "sub/.git/modules/deep/objects/": "",
+    "sub/.git/modules/deep/refs/": "",
     "own/.git": "gitdir: ../stores/own\n",
     "stores/own/config": "",
     "linked/.git": { link: "../stores/own" },

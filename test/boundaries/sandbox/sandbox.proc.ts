@@ -162,7 +162,6 @@ const GIT: readonly Attempt[] = [
   ["attributes", "echo '* filter=x' > .git/info/attributes"],
   ["another info folder", "mv .git/info .git/info-old"],
   ["another repository in its place", "mv .git .git-old && git init -q"],
-  ["a module that hides what it is", "mv .git/modules/sub/HEAD head && echo x > .git/modules/sub/config"],
   ["the hooks of a module", "echo x > .git/modules/sub/hooks/pre-commit"],
   ["the configuration of a module", "echo x >> .git/modules/sub/config"],
   ["another module in its place", "mv .git/modules/sub .git/modules/old"],
