@@ -1,5 +1,5 @@
 /** Long work in slices: a busy process hears no signals, so between two slices it lets others have their turn. */
-import { setImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** Milliseconds of work after which a signal is listened for. */
 const SLICE_MS = 20;
@@ -12,7 +12,7 @@ export async function inSlices<V, T>(
 ): Promise<T | null> {
   for (let until = -Infinity; ;) {
     if (performance.now() >= until) {
-      await setImmediate();
+      await nextTurn();
       if (signal?.aborted === true) return null;
       until = performance.now() + SLICE_MS;
     }
