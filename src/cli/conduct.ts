@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "../flow/json.ts";
 import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
-import { EXIT } from "../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/text/visible.ts";
 import type { DriveOptions, Result } from "../run/index.ts";
 import { stoppedEarly } from "../tell/result.ts";
@@ -149,11 +149,7 @@ export function resumeCommand(
 
 /** Programs that end processes know a signal by its number. */
 export function stoppedBy(signal: AbortSignal, result: Result): Result {
-  return result.outcome === "interrupted" ? { ...result, exitCode: codeOf(signal) } : result;
-}
-
-export function codeOf({ reason }: AbortSignal): number {
-  return reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : EXIT.interrupted;
+  return result.outcome === "interrupted" ? { ...result, exitCode: exitOfSignal(signal) } : result;
 }
 
 /** What confined commands may reach. */

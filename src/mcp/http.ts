@@ -97,7 +97,11 @@ async function answer(
       sendRefusal(
         request,
         response,
-        refused(500, "INTERNAL", `The server could not answer: ${errorText(error)}`),
+        refused(
+          500,
+          "INTERNAL",
+          parts.serving.ground.redact(`The server could not answer: ${errorText(error)}`),
+        ),
       );
   }
 }

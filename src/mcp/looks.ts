@@ -114,13 +114,13 @@ export async function findingsSeen(
 }
 
 export async function graphSeen(
-  { agents, draw }: McpGround,
+  { agents, draw, redact }: McpGround,
   agent: string,
   format: GraphFormat,
 ): Promise<{ readonly v: 1; readonly agent: string; readonly format: GraphFormat; readonly graph: string }> {
   const { flow, problems } = await agents.load(agent);
   const outline = outlineOf(required(agent, flow), problems);
-  return { v: 1, agent, format, graph: draw(outline, format) };
+  return { v: 1, agent, format, graph: draw(redact(outline), format) };
 }
 
 function required(agent: string, flow: Flow | null): Flow {

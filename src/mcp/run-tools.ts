@@ -39,7 +39,7 @@ export async function callAgent(agent: string, call: McpCall, ground: McpGround)
   const { args, input, wait } = agentArguments(startable, call.args);
   const seconds = waitOf(wait, ground);
   if (call.said !== null) return await goOnWith(call.said.run, call, ground, seconds);
-  const hidden = whyHeldBack(startable);
+  const hidden = whyHeldBack(startable, ground.redact);
   if (hidden !== null) throw new RequestRefusal(409, "HIDDEN_TEXT", hidden);
   if (input !== undefined && typeof input !== "string")
     throw new RequestRefusal(400, "USAGE", '"input" must be a text.', { field: "input" });
@@ -109,7 +109,7 @@ export function runTools({ settings }: Pick<McpGround, "settings">, canAsk: bool
       name: "run_wait",
       title: "Wait for a run",
       description:
-        "How a run stands, after waiting for its end, and its result. For a run that was started earlier, by whomever.",
+        "How a run stands, after waiting for its end, and its result. Also for runs that were started earlier or by others.",
       inputSchema: objectSchema({ run: RUN_PROPERTY, wait }, ["run"]),
       isLook: false,
       call: async (call, ground) => {

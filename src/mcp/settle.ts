@@ -35,12 +35,16 @@ export async function awaitRun(
   const round = (call.said?.round ?? 0) + 1;
   const isDeclined = call.said !== null && call.said.answer === null && question?.id === call.said.question;
   if (question !== undefined && question.id !== "-" && call.canAsk && !isDeclined && round <= MOST_ROUNDS)
-    return { kind: "ask", asked: { run, question: question.id, round }, ...formOf(shown.agent, question) };
+    return {
+      kind: "ask",
+      asked: { run, question: question.id, round },
+      ...formOf(shown.agent, ground.redact(question)),
+    };
   return runAnswer(shown, { ...ground, hasAnswerTool: !call.canAsk });
 }
 
 async function follow(
-  { signal: closing }: McpGround,
+  { signal: closing, redact }: McpGround,
   journal: Journal,
   run: string,
   call: McpCall,
@@ -51,7 +55,7 @@ async function follow(
   let before = "";
   for await (const moments of momentsOf(journal, row, { clock: systemClock, signal })) {
     const { entry, after } = moments.at(-1)!;
-    const now = stateLine(after);
+    const now = stateLine(after, redact);
     if (now !== before) call.progress?.(entry.seq, now);
     before = now;
     if (signal.aborted) return;
@@ -67,8 +71,8 @@ const LAG_MS = 50;
 const LOOKS = 200;
 
 /** `initial.note #1 · 2 turns · $0.0123` */
-function stateLine({ lanes, usage }: State): string {
-  const steps = lanes.map(({ step, visit }) => `${plainText(shownInLine(step, 80))} #${visit}`);
+function stateLine({ lanes, usage }: State, redact: McpGround["redact"]): string {
+  const steps = lanes.map(({ step, visit }) => `${plainText(shownInLine(redact(step), 80))} #${visit}`);
   const cost = usage.costUsd === null || usage.costUsd === 0 ? [] : [`$${usage.costUsd.toFixed(4)}`];
   const turns = `${usage.turns} ${usage.turns === 1 ? "turn" : "turns"}`;
   return [...(steps.length === 0 ? ["no step under way"] : steps.slice(0, 5)), turns, ...cost].join(" · ");

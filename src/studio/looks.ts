@@ -127,10 +127,13 @@ export async function lookAtRun(asked: StudioRequest, studio: Studio): Promise<S
   const { fold, damage } = await studio.shelf.look("reel", journal, row);
   const { args, input, cwd, backend } = fold.started();
   const [line] = await studio.news.lines(journal, [row]);
+  const shown = shownOf(fold.standing(row, damage, studio.now()));
+  // A long run has a long path, and the head of its screen needs the newest visits at most.
+  const most = queryNumber(asked.query, "path", shown.path.length);
   return reply({
     v: 1,
     row: line!,
-    shown: shownOf(fold.standing(row, damage, studio.now())),
+    shown: { ...shown, path: shown.path.slice(Math.max(0, shown.path.length - most)) },
     outline: outlineOf(fold.flow()),
     startedAt: row.createdAt,
     args,
@@ -165,7 +168,8 @@ function budgetSeen({ budget, usage }: State): BudgetSeen | null {
 export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { journal, row } = await runOf(asked, studio);
   const after = queryNumber(asked.query, "after", 0);
-  const { fold, damage } = await studio.shelf.look("reel", journal, row);
+  // The first frames of a long run are sent while the rest is read.
+  const { fold, damage, isWhole } = await studio.shelf.look("reel", journal, row, after + MOST_FRAMES);
   const frames = fold.frames.slice(after, after + MOST_FRAMES);
   return reply({
     v: 1,
@@ -173,7 +177,7 @@ export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promis
     after,
     frames,
     events: Math.max(row.events, fold.frames.length),
-    isAll: after + frames.length >= fold.frames.length,
+    isAll: isWhole && after + frames.length >= fold.frames.length,
     damage,
   } satisfies FramesDocument);
 }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { FlowTest } from "../../flow/flow-test.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { readTestSettings } from "../../load/test-settings.ts";
 import { elementsOf } from "../../proof/elements.ts";
 import { testItems, writeTests } from "../../proof/write-tests.ts";
@@ -67,7 +67,7 @@ export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
     });
   else if (!flags.quiet || isBad) screen.print(report(call, about, fuzzed, cases));
   if (stopped.aborted) screen.complain(`Interrupted after ${count(fuzzed.runs, "run")}.`);
-  if (stopped.aborted) return EXIT.interrupted;
+  if (stopped.aborted) return exitOfSignal(stopped);
   return isBad ? EXIT.testsFailed : EXIT.completed;
 }
 

@@ -1,8 +1,9 @@
 /** `lockstep test NAME --generate`: tests for everything that no test covers, printed or written to generated.yaml. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import type { FlowTest } from "../../flow/flow-test.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { hitsIn, type Hits } from "../../proof/cover.ts";
 import type { Covered } from "../../proof/coverage.ts";
 import { keepOwn } from "../../proof/keep-own.ts";
@@ -24,6 +25,7 @@ import { count, shownInLine, table } from "../text/text.ts";
 export async function generateTests(call: CallOf<"test">): Promise<number> {
   const { flags, screen } = call;
   refuseMixed(call);
+  const signal = call.host.interruption();
   const project = findProject(call.cwd, call.stateDir);
   const files = createFiles(project.root);
   const named = call.words.length > 0 ? call : { ...call, words: listAgents(project) };
@@ -31,19 +33,31 @@ export async function generateTests(call: CallOf<"test">): Promise<number> {
   if (problems.length > 0) return tellInvalid(call, "lockstep-generated", problems, files);
   const all: GeneratedFor[] = [];
   for (const agent of agents) {
-    const made = { ...(await generateFor(call, agent)), schemas: schemasForTests(project, agent.agent) };
-    if (flags.write) writeGenerated(project, files, made);
+    if (signal.aborted) break;
+    const made = {
+      ...(await generateFor(call, agent, signal)),
+      schemas: schemasForTests(project, agent.agent),
+    };
+    // Only some of the tests would take the place of all that are there.
+    if (flags.write && !made.isStopped) writeGenerated(project, files, made);
     all.push(made);
   }
-  const ok = all.every(({ astray }) => astray.length === 0);
+  const isStopped = signal.aborted;
+  const ok = !isStopped && all.every(({ astray }) => astray.length === 0);
   if (flags.json)
     screen.document({
       v: 1,
       kind: "lockstep-generated",
       ok,
-      agents: all.map((made) => documentOf(made, flags.write)),
+      ...(isStopped && { stopped: "interrupted" }),
+      agents: all.map((made) => documentOf(made, flags.write && !made.isStopped)),
     });
   else for (const made of all) tell(call, made);
+  if (isStopped) {
+    const left = agents.length - all.filter((made) => !made.isStopped).length;
+    if (left > 0) screen.complain(`Interrupted: the tests of ${count(left, "agent")} are not complete.`);
+    return exitOfSignal(signal);
+  }
   return ok ? EXIT.completed : EXIT.testsFailed;
 }
 
@@ -69,6 +83,7 @@ type GeneratedFor = Generated & {
 async function generateFor(
   { flags, screen }: CallOf<"test">,
   of: AgentUnderTest,
+  signal: AbortSignal,
 ): Promise<Omit<GeneratedFor, "schemas">> {
   const { agent, flow, tests, settings } = of;
   const file = `.agent/${agent}/tests/${GENERATED}`;
@@ -79,13 +94,17 @@ async function generateFor(
     // What is written again must not count as there.
     if (flags.write && !isPart && isReplaced(test, file)) continue;
     if (test.ground.kind !== "memory") continue;
+    // A busy process hears no signals.
+    await setImmediate();
+    if (signal.aborted) break;
     const { outcomes } = await runTest(prepared, test);
     if (outcomes !== null) for (const [id, times] of hitsIn(outcomes.moments)) hits.set(id, times);
   }
   screen.status(`searching ${shownInLine(agent)}`);
-  const made = await generate(prepared, hits, flags.covers === undefined ? {} : { only: flags.covers });
+  const { covers: only } = flags;
+  const made = await generate(prepared, hits, { signal, ...(only !== undefined && { only }) });
   screen.status(null);
-  if (isPart && made.tests.length + made.missing.length + made.astray.length === 0)
+  if (isPart && !made.isStopped && made.tests.length + made.missing.length + made.astray.length === 0)
     throw new RunnerError(
       "USAGE",
       `No element of ${agent} that is not covered begins with "${flags.covers}". See: lockstep test ${agent} --coverage`,
@@ -157,7 +176,8 @@ function documentOf({ of, file, schemas, tests, gaps, astray, states }: Generate
 /** Tests to stdout, so that they can be kept; what was found about them to stderr. */
 function tell({ flags, screen }: CallOf<"test">, made: GeneratedFor): void {
   const { of, file, schemas, tests, gaps, astray, states } = made;
-  if (flags.write)
+  const isWritten = flags.write && !made.isStopped;
+  if (isWritten)
     for (const { name } of tests)
       screen.print(`${screen.out("green", "+")} ${shownInLine(of.agent)} › ${shownInLine(name)}`);
   else if (tests.length > 0) screen.emit(writeTests(tests, ABOUT, schemas).trimEnd());
@@ -169,7 +189,7 @@ function tell({ flags, screen }: CallOf<"test">, made: GeneratedFor): void {
       ].join("\n"),
     );
   const covered = tests.reduce((sum, { covers }) => sum + covers.length, 0);
-  const where = flags.write && tests.length > 0 ? ` in ${file}` : "";
+  const where = isWritten && tests.length > 0 ? ` in ${file}` : "";
   screen.tell(
     [
       `${shownInLine(of.agent)}: ${count(tests.length, "test")}${where} for ${count(covered, "element")} without a test; ${count(states, "state")} searched`,

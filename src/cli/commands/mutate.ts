@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { FlowTest } from "../../flow/flow-test.ts";
 import type { Path } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { readTests } from "../../load/tests.ts";
 import { MUTANT_CLASSES, type MutantClass } from "../../proof/mutants.ts";
 import { testItems, writeTests } from "../../proof/write-tests.ts";
@@ -84,7 +84,7 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
           : []),
       ].join("\n"),
     );
-  if (isStopped) return EXIT.interrupted;
+  if (isStopped) return exitOfSignal(signal);
   return isEnough ? EXIT.completed : EXIT.testsFailed;
 }
 

@@ -1,6 +1,6 @@
 /** `lockstep test [AGENT|FILE …]`: runs the tests of agents in memory. The reports are the result, so they go to stdout. */
 import type { FileTree } from "../../flow/files.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { missedIn, type ShownBy } from "../../proof/coverage.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { failedBefore } from "../../run/records/test-runs.ts";
@@ -54,15 +54,22 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
       call.screen.tell(`Wrote ${file}.`);
     }
   });
-  return exitOf(report);
+  return exitOf(report, signal);
 }
 
 function choose(call: CallOf<"test">, { names, agents, remarks }: TestsNamed): readonly ChosenTest[] {
   const { flags, host } = call;
   refuseOnlyInCi(agents, host.env);
   const project = findProject(call.cwd, call.stateDir);
-  if (agents.every(({ tests }) => tests.length === 0))
-    throw noTests(names.length > 0 ? names : listAgents(project), remarks, createFiles(project.root));
+  if (agents.every(({ tests }) => tests.length === 0)) {
+    const there = names.length > 0 ? names : listAgents(project);
+    if (there.length === 0)
+      throw new RunnerError(
+        "USAGE",
+        `There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME`,
+      );
+    throw noTests(there, remarks, createFiles(project.root));
+  }
   const { stateDir } = project;
   const failed = flags["last-failed"] ? failedBefore(stateDir) : null;
   const chosen = chooseTests(agents, { pattern: flags.test, failed, shard: flags.shard });
@@ -152,8 +159,8 @@ function offerTests({ flow: { agent }, coverage }: AgentCovered): readonly strin
     : [`Generate tests for what is not covered with: lockstep test ${shellWord(agent)} --generate --write`];
 }
 
-function exitOf(report: TestReport): number {
-  if (report.stopped === "interrupted") return EXIT.interrupted;
+function exitOf(report: TestReport, signal: AbortSignal): number {
+  if (report.stopped === "interrupted") return exitOfSignal(signal);
   const isGood = failuresIn(report).length === 0 && !isCoverageMissed(report);
   return isGood ? EXIT.completed : EXIT.testsFailed;
 }
@@ -169,10 +176,14 @@ async function listStale(
   files: FileTree,
 ): Promise<number> {
   const { isRecorded, staleDocument, staleText } = await import("../tests/stale.ts");
-  const report = await runChosen(call, chosen.filter(isRecorded), call.host.interruption());
+  const signal = call.host.interruption();
+  const report = await runChosen(call, chosen.filter(isRecorded), signal);
   if (call.flags.json) call.screen.document(staleDocument(report));
-  else call.screen.print(staleText(report, files, call.screen.out));
-  return report.stopped === "interrupted" ? EXIT.interrupted : EXIT.completed;
+  else {
+    const text = staleText(report, files, call.screen.out, call.flags.quiet);
+    if (text !== "") call.screen.print(text);
+  }
+  return report.stopped === "interrupted" ? exitOfSignal(signal) : EXIT.completed;
 }
 
 function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTest[]): number {
@@ -183,7 +194,8 @@ function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTes
       ({ agent, name, file, line }) =>
         `${shownInLine(agent)} › ${shownInLine(name)}  ${screen.out("dim", `${shownInLine(file)}:${line}`)}`,
     );
-    screen.print([...lines, "", count(tests.length, "test")].join("\n"));
+    const total = flags.quiet ? [] : ["", count(tests.length, "test")];
+    if (lines.length + total.length > 0) screen.print([...lines, ...total].join("\n"));
   }
   return EXIT.completed;
 }

@@ -42,6 +42,59 @@ test("a signal that comes as soon as the command listens is answered with one do
   }
 });
 
+test("a signal in the middle of the work is answered with what is known by then, and with the number of the signal", async () => {
+  using world = worldWith(PASSING);
+  // At the same place on every machine: the command has given way to others so many times.
+  world.write(
+    "late.mjs",
+    `import timers from "node:timers/promises";
+    import { syncBuiltinESMExports } from "node:module";
+    let turns = 0;
+    const hear = () => { if (++turns === Number(process.env.TURNS)) process.kill(process.pid, process.env.SIGNAL); };
+    const [real, promised] = [setImmediate, timers.setImmediate];
+    // A search gives way by the second, as often as its time takes; runs by the first, one turn each.
+    if (process.env.IN === "runs") globalThis.setImmediate = (...given) => (hear(), real(...given));
+    else timers.setImmediate = (...given) => (hear(), promised(...given));
+    syncBuiltinESMExports();`,
+  );
+  const stopped = async (line: string, signal: string, part: "search" | "runs", turns: number) => {
+    const ran = await world.lockstep([...line.split(" "), "--json"], {
+      env: {
+        NODE_OPTIONS: `--import ${join(world.root, "late.mjs")}`,
+        SIGNAL: signal,
+        IN: part,
+        TURNS: String(turns),
+      },
+    });
+    const document = onlyDocument(ran);
+    assert.deepEqual([document.ok, document.stopped], [false, "interrupted"], line);
+    return { code: ran.code, document };
+  };
+  const before = PASSING.replace("goes on", "kept, generated: true");
+  world.write(".agent/notes/tests/generated.yaml", before);
+  const made = await stopped("test --generate --write", "SIGTERM", "runs", 8);
+  const [agent] = made.document.agents as readonly {
+    file: null;
+    tests: readonly object[];
+    gaps: readonly [];
+  }[];
+  assert.deepEqual([made.code, made.document.kind, agent?.file], [143, "lockstep-generated", null]);
+  assert.ok(agent!.tests.length > 0, "the tests that were run are in the report");
+  assert.deepEqual(agent!.gaps, [], "nothing is said about what was not tried");
+  assert.equal(readFileSync(join(world.root, ".agent/notes/tests/generated.yaml"), "utf8"), before);
+  const early = await stopped("test --generate", "SIGINT", "search", 2);
+  assert.equal(early.code, 130);
+  const mutated = await stopped("mutate notes", "SIGTERM", "runs", 40);
+  const mutants = mutated.document.mutants as readonly object[];
+  assert.equal(mutated.code, 143);
+  const whole = onlyDocument(await world.lockstep(["mutate", "notes", "--json"]))
+    .mutants as readonly object[];
+  assert.ok(mutants.length > 0 && mutants.length < whole.length, `${mutants.length} of ${whole.length}`);
+  assert.deepEqual(mutants, whole.slice(0, mutants.length), "what was tried has its result");
+  const fuzzed = await stopped("fuzz notes --for 10m", "SIGHUP", "runs", 5);
+  assert.deepEqual([fuzzed.code, (fuzzed.document.runs as number) > 0], [129, true]);
+});
+
 test("every failure has one shape, whatever keeps the command from its result", async () => {
   using world = worldWith();
   const refused = async (line: string, code: number) => {
@@ -141,10 +194,15 @@ test("-q prints only what is wrong, and coverage lists its first gaps", async ()
     "fuzz notes --runs 20",
     "mutate notes --class gates",
     "coverage notes --tests --out c.json",
+    "test --stale",
+    "honesty notes",
   ]) {
     const quiet = await world.lockstep([...line.split(" "), "-q"]);
     assert.deepEqual([quiet.code, quiet.stdout, quiet.stderr], [0, "", ""], line);
   }
+  // A list that is asked for is printed, without its total.
+  const listed = await world.lockstep(["test", "--list", "-q"]);
+  assert.deepEqual([listed.code, listed.stdout], [0, `notes › goes on  ${TESTS}:2\n`]);
   const covered = await world.lockstep(["test", "--coverage"]);
   const gaps = covered.stdout.match(/^ {2}.*(?:\.json|\.md):\d+/gm) ?? [];
   assert.ok(gaps.length <= 20, `${gaps.length} gaps are listed`);
