@@ -70,7 +70,7 @@ export async function writeReports(
   const told = failed === null ? report : { ...report, unwritten: errorText(failed) };
   for (const { name, file } of reporters) {
     if (file !== null) continue;
-    if (name === "json") screen.document((await import("./report-json.ts")).testsDocument(told));
+    if (name === "json") screen.document(await documentOf(told));
     else if (name === "pretty") {
       const { prettyReport } = await import("./report-pretty.ts");
       const text = prettyReport(typed, screen.out, call.flags);
@@ -121,10 +121,14 @@ async function textFor(
     case "junit":
       return (await import("./report-junit.ts")).junitReport(report);
     case "json":
-      return JSON.stringify((await import("./report-json.ts")).testsDocument(report), null, 2);
+      return JSON.stringify(await documentOf(report), null, 2);
     case "github":
       return (await import("./report-github.ts")).githubReport(report, root, env.GITHUB_WORKSPACE);
   }
+}
+
+async function documentOf(report: TestReport): Promise<object> {
+  return report.refused ?? (await import("./report-json.ts")).testsDocument(report);
 }
 
 function writeReport(path: string, shown: string, text: string): void {
