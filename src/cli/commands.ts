@@ -1534,7 +1534,7 @@ export function commandNamed(word: string, verb = ""): CliCommand {
     throw new UsageError(`${word} needs ${oneOf(verbs)}${given}`, { word: verb, candidates: verbs });
   }
   const candidates = [...new Set(COMMANDS.map(({ name }) => name.split(" ")[0]!))];
-  throw new UsageError(`There is no command "${word}".`, { word, candidates });
+  throw new UsageError(`There is no command "${word}".`, { word, candidates, isCommand: true });
 }
 
 /** Those whose name begins with this word: `fleet init` and its like. */

@@ -111,7 +111,10 @@ function waitingHint(
     : askedAgain;
 }
 
-/** What every answer about a run has; programs rely on these members. */
+/**
+ * What every answer about a run has; programs rely on these members. A call that is refused is answered with a code and a
+ * reason only, and some clients hold that against the schema too.
+ */
 export const RUN_SCHEMA: JsonObject = {
   type: "object",
   properties: {
@@ -127,5 +130,9 @@ export const RUN_SCHEMA: JsonObject = {
     result: { description: "What the run made." },
     costUsd: { type: ["number", "null"] },
   },
-  required: ["v", "run", "agent", "outcome", "success", "reason", "hint"],
+  required: ["v", "reason"],
+  anyOf: [
+    { required: ["run", "agent", "outcome", "success", "hint"] },
+    { required: ["code"], properties: { code: { type: "string" } } },
+  ],
 };

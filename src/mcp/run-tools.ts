@@ -109,7 +109,7 @@ export function runTools({ settings }: Pick<McpGround, "settings">, canAsk: bool
       name: "run_wait",
       title: "Wait for a run",
       description:
-        "How a run stands, after waiting for its end, and its result. For a run that was started earlier, by whomever.",
+        "How a run stands, after waiting for its end, and its result. Also for runs that were started earlier or by others.",
       inputSchema: objectSchema({ run: RUN_PROPERTY, wait }, ["run"]),
       isLook: false,
       call: async (call, ground) => {

@@ -69,7 +69,7 @@ export async function initAgent(call: CallOf<"init">): Promise<number> {
 function unnamed({ flags: { template, json }, screen }: CallOf<"init">): number {
   if (template !== "help") {
     if (template !== undefined) templateNamed(template);
-    throw new UsageError("init needs NAME.");
+    throw new UsageError("init needs NAME, as in: lockstep init notes");
   }
   if (json) screen.document({ v: 1, templates: listTemplates() });
   else screen.print(`The templates are:\n${templateLines().join("\n")}`);

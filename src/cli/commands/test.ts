@@ -61,8 +61,15 @@ function choose(call: CallOf<"test">, { names, agents, remarks }: TestsNamed): r
   const { flags, host } = call;
   refuseOnlyInCi(agents, host.env);
   const project = findProject(call.cwd, call.stateDir);
-  if (agents.every(({ tests }) => tests.length === 0))
-    throw noTests(names.length > 0 ? names : listAgents(project), remarks, createFiles(project.root));
+  if (agents.every(({ tests }) => tests.length === 0)) {
+    const there = names.length > 0 ? names : listAgents(project);
+    if (there.length === 0)
+      throw new RunnerError(
+        "USAGE",
+        `There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME`,
+      );
+    throw noTests(there, remarks, createFiles(project.root));
+  }
   const { stateDir } = project;
   const failed = flags["last-failed"] ? failedBefore(stateDir) : null;
   const chosen = chooseTests(agents, { pattern: flags.test, failed, shard: flags.shard });
