@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { loadBoss, openBossDispatch } from "../src/fleet/boss.ts";
 import type { Dispatch } from "../src/fleet/dispatch.ts";
-import { offerRuns } from "../src/fleet/offer.ts";
+import { offerRuns, type RunOffer } from "../src/fleet/offer.ts";
 import { createPresence } from "../src/fleet/presence.ts";
 import { promote } from "../src/fleet/rows.ts";
 import { work } from "../src/fleet/worker.ts";
@@ -36,7 +36,12 @@ export async function measureDispatch(bench: DispatchBench): Promise<readonly Ro
   });
   const dispatch = await openBossDispatch({ postgres, boss: await loadBoss(process.env), leaseMs: LEASE_MS });
   try {
-    return [await driven(bench, postgres, dispatch), await fetching(postgres, dispatch), await simulated()];
+    return [
+      await driven(bench, postgres, dispatch),
+      await takenOver(bench, postgres, dispatch),
+      await fetching(postgres, dispatch),
+      await simulated(),
+    ];
   } finally {
     await dispatch.close();
     await postgres.close();
@@ -51,41 +56,68 @@ async function driven(
   postgres: Postgres,
   dispatch: Dispatch,
 ): Promise<Row> {
-  const backend: Backend = {
-    spec: { id: "bench", options: null },
-    turn: async () => {
-      await delay(0);
-      return { kind: "reply", text: "", calls: [], output: ANSWER, usage: USAGE };
-    },
-  };
   const ratios: number[] = [];
   for (let round = 0; round < 3; round += 1) {
     const queue = `bench-${round}`;
-    const agent = loaded(cycle(STEPS), folder);
-    const offers = [];
-    for (let at = 0; at < RUNS; at += 1) {
-      const { run, entries } = await prepareLoaded(agent, { cwd: folder, backend, env: TRUSTING });
-      offers.push({ run, entries, queue, group: "g", priority: 0 });
-    }
+    const offers = await prepared(folder, queue, RUNS);
     const raw = await plain(RUNS * STEPS);
     await offerRuns(postgres, offers, 1);
     const from = performance.now();
-    await driveAll(queue, { folder, journal, postgres, dispatch, backend });
+    await driveAll(queue, { folder, journal, postgres, dispatch, runs: RUNS });
     ratios.push((performance.now() - from) / raw);
   }
   const detail = `${RUNS} runs x ${STEPS} steps with one worker against as many inserts over 10 connections, ${spread(ratios)}`;
   return row("10,000 steps handed out by a queue / raw inserts", median(ratios), "x", 0.7, detail);
 }
 
+const backend: Backend = {
+  spec: { id: "bench", options: null },
+  turn: async () => {
+    await delay(0);
+    return { kind: "reply", text: "", calls: [], output: ANSWER, usage: USAGE };
+  },
+};
+
+async function prepared(folder: string, queue: string, runs: number): Promise<readonly RunOffer[]> {
+  const agent = loaded(cycle(STEPS), folder);
+  const offers: RunOffer[] = [];
+  for (let at = 0; at < runs; at += 1) {
+    const { run, entries } = await prepareLoaded(agent, { cwd: folder, backend, env: TRUSTING });
+    offers.push({ run, entries, queue, group: "g", priority: 0 });
+  }
+  return offers;
+}
+
+/** From the last sign of life of a worker that died to the beginning of another one, which has been calm for a lease then. */
+async function takenOver(
+  { folder, journal }: DispatchBench,
+  postgres: Postgres,
+  dispatch: Dispatch,
+): Promise<Row> {
+  const queue = "taken-over";
+  await offerRuns(postgres, await prepared(folder, queue, 1), 1);
+  await promote(postgres, dispatch, { queues: [queue], speech: 1 });
+  const taken = await dispatch.take([`${queue}.v1`], 1, FREE);
+  if (taken.length !== 1) throw new Error("The job was not handed out.");
+  const died = performance.now();
+  let began = 0;
+  const onBegan = () => (began ||= performance.now());
+  await driveAll(queue, { folder, journal, postgres, dispatch, runs: 1, onBegan });
+  const leases = (began - died) / LEASE_MS;
+  const detail = `${((began - died) / 1000).toFixed(1)} s of a lease of ${LEASE_MS / 1000} s`;
+  return row("taking over from a worker that died / lease", leases, "x", 1.3, detail);
+}
+
 type Driving = Pick<DispatchBench, "folder" | "journal"> & {
   readonly postgres: Postgres;
   readonly dispatch: Dispatch;
-  readonly backend: Backend;
+  readonly runs: number;
+  readonly onBegan?: () => void;
 };
 
 async function driveAll(
   queue: string,
-  { folder, journal, postgres, dispatch, backend }: Driving,
+  { folder, journal, postgres, dispatch, runs, onBegan }: Driving,
 ): Promise<void> {
   const draining = new AbortController();
   const offers = { slots: RUNS, queues: [queue], speech: 1, models: [], backends: [], sandbox: null };
@@ -99,7 +131,7 @@ async function driveAll(
     offers,
   });
   await presence.enter();
-  let left = RUNS;
+  let left = runs;
   await work({
     postgres,
     dispatch,
@@ -127,6 +159,7 @@ async function driveAll(
     drainMs: 60_000,
     now: Date.now,
     observe: (event) => {
+      if (event.kind === "began") onBegan?.();
       if (event.kind !== "over") return;
       if (event.end.kind !== "ended") throw new Error(`A run went wrong: ${JSON.stringify(event.end)}`);
       if ((left -= 1) === 0) draining.abort();

@@ -4,6 +4,8 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { makeFleetTables } from "../src/fleet/open.ts";
 import { measureDispatch } from "./fleet-dispatch.ts";
+import { measureFigures, type Sql } from "./fleet-figures.ts";
+import { measureTree } from "./fleet-tree.ts";
 import { openJournal, runLoaded, type Backend, type Journal } from "../src/run/index.ts";
 import {
   ANSWER,
@@ -37,7 +39,15 @@ export async function measureFleet(folder: string): Promise<readonly Row[]> {
       await lone(folder, journal, raw),
       await together(folder, journal, raw),
       await waiting(folder, journal),
+      ...(await measureFigures({
+        folder,
+        journal,
+        schema,
+        sql: raw.sql,
+        together: () => manyAtOnce(folder, journal),
+      })),
       ...(await measureDispatch({ folder, address, journal, plain: raw.spreadInserts })),
+      await measureTree(folder),
     ];
   } finally {
     await journal.close();
@@ -78,6 +88,11 @@ async function waiting(folder: string, journal: Journal): Promise<Row> {
   return row("1,000 runs on PostgreSQL x 10 steps x 50 ms / ideal", took / ideal, "x", 2.2, detail);
 }
 
+async function manyAtOnce(folder: string, journal: Journal): Promise<{ readonly steps: number }> {
+  await allAtOnce(folder, journal, 0);
+  return { steps: RUNS * STEPS };
+}
+
 async function allAtOnce(folder: string, journal: Journal, modelMs: number): Promise<number> {
   const backend: Backend = {
     spec: { id: "bench", options: null },
@@ -98,6 +113,7 @@ async function allAtOnce(folder: string, journal: Journal, modelMs: number): Pro
 }
 
 type Raw = {
+  readonly sql: Sql;
   /** The gaps between inserts, one after the other. */
   readonly inserts: (count: number) => Promise<readonly number[]>;
   /** How long so many take over ten connections. */
@@ -106,7 +122,7 @@ type Raw = {
 };
 
 type Pool = {
-  readonly query: (query: object) => Promise<unknown>;
+  readonly query: (query: object) => Promise<{ readonly rows: Awaited<ReturnType<Sql>> }>;
   readonly end: () => Promise<void>;
 };
 
@@ -123,6 +139,7 @@ async function openRaw(server: string, schema: string): Promise<Raw> {
   let run = 0;
   const insert = (seq: number) => pool.query({ name: "raw", text, values: [run, seq, body] });
   return {
+    sql: async (asked, values = []) => (await pool.query({ text: asked, values })).rows,
     async inserts(count) {
       run += 1;
       const stamps: number[] = [];

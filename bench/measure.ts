@@ -286,7 +286,7 @@ async function measureResume(folder: string): Promise<readonly Row[]> {
   return [row("resume of 10,000 events / reading them", median(ratios), "x", 1.5, detail)];
 }
 
-async function untilAsked(journal: Journal, id: string, folder: string): Promise<number> {
+export async function untilAsked(journal: Journal, id: string, folder: string): Promise<number> {
   const stop = new AbortController();
   let asked = 0;
   const backend: Backend = {

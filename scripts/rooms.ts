@@ -64,7 +64,7 @@ export const ROOMS: { readonly [room: string]: Room } = {
   },
   "studio/page": {
     about: "The page of `lockstep studio`. Runs in a browser.",
-    imports: ["flow", "tell", "studio/wire"],
+    imports: ["flow", "tell", "studio/wire", "studio/wire-agents", "studio/wire-acts"],
   },
   mcp: {
     about: "The server of `lockstep mcp`: agents as tools of other programs.",

@@ -34,7 +34,7 @@ export type WorkerOptions = {
   readonly draining: AbortSignal;
   /** How long what yields may take, from then on. */
   readonly drainMs: number;
-  /** The wall clock of `until` in what `drive` gives. */
+  /** The clock of `until` in what `drive` gives. */
   readonly now: () => number;
   readonly observe: (event: WorkerEvent) => void;
 };

@@ -55,8 +55,11 @@ export function createTree(options: TreeOptions, held: Held): TravellingTree {
   let last = held;
   let at = options.newest?.commit ?? null;
   const take = async (): Promise<Tree | null> => {
-    const now = await heldIn(git, place);
-    if (now.tree === last.tree && now.head === last.head && now.on === last.on) return null;
+    const now = await heldIn(git, place, last);
+    if (now.tree === last.tree && now.head === last.head && now.on === last.on) {
+      last = now;
+      return null;
+    }
     const commit = await commitHeld(git, place.top, now, run);
     await bundleTo(git, place.top, file, commit, base === null ? [] : [base]);
     const { size } = statSync(file);

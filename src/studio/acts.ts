@@ -26,14 +26,14 @@ import { judgeArguments, lineText, runLine, type CommandLine } from "../serve/co
 import { RequestRefusal } from "../serve/refusal.ts";
 import { reply, journalFor, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
 import { requireTrusted } from "../serve/trusting.ts";
+import type { Refusal } from "./wire.ts";
 import type {
   AnsweredDocument,
   ArgumentsRequest,
-  Refusal,
   StartedDocument,
   StartRequest,
   SteeredDocument,
-} from "./wire.ts";
+} from "./wire-acts.ts";
 
 /** Refused before anything is started, where the reason is known here: then it is said per field. */
 export async function actStart({ body }: StudioRequest, studio: Studio): Promise<StudioAnswer> {

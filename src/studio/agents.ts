@@ -19,14 +19,14 @@ import { judgeArguments, runLine, takesInput } from "../serve/command-line.ts";
 import { RequestRefusal } from "../serve/refusal.ts";
 import { reply, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
 import { untrusted } from "../serve/trusting.ts";
+import type { ArgumentsDocument } from "./wire-acts.ts";
 import type {
   AgentDocument,
   AgentLine,
   AgentsDocument,
-  ArgumentsDocument,
   CoverageDocument,
   StepDocument,
-} from "./wire.ts";
+} from "./wire-agents.ts";
 
 export async function lookAtAgents(_asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { agents: files } = studio.desk;

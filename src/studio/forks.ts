@@ -9,7 +9,7 @@ import { flagMember, isPlainObject, membersOf, onlyMembers, required, textMember
 import { RequestRefusal } from "../serve/refusal.ts";
 import { reply, journalFor, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
 import { requireTrusted } from "../serve/trusting.ts";
-import type { JudgedDocument, StartedDocument } from "./wire.ts";
+import type { JudgedDocument, StartedDocument } from "./wire-acts.ts";
 
 /** What a fork would share, and what is wrong with its edits. */
 export async function judgeFork({ params, body }: StudioRequest, studio: Studio): Promise<StudioAnswer> {

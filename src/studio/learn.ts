@@ -19,7 +19,8 @@ import {
   type StudioRequest,
   type Studio,
 } from "./route.ts";
-import type { CompareDocument, FiguresDocument, TakenTimes, VisitSeen, WhatIfDocument } from "./wire.ts";
+import type { VisitSeen } from "./wire.ts";
+import type { CompareDocument, FiguresDocument, TakenTimes, WhatIfDocument } from "./wire-agents.ts";
 
 export async function lookAtComparison({ params }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { a = "", b = "" } = params;

@@ -3,17 +3,17 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import type { Refusal } from "../../src/studio/wire.ts";
+import type { StartedDocument } from "../../src/studio/wire-acts.ts";
 import type {
   AgentDocument,
   AgentsDocument,
   BoundaryDocument,
   CompareDocument,
   FiguresDocument,
-  Refusal,
-  StartedDocument,
   StepDocument,
   WhatIfDocument,
-} from "../../src/studio/wire.ts";
+} from "../../src/studio/wire-agents.ts";
 import { SHAPES } from "../boundaries/secrets.ts";
 import { createWorld, onlyDocument, replies, script, writeAgent, type World } from "../cli/world.ts";
 import { until } from "../until.ts";

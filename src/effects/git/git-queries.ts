@@ -20,13 +20,33 @@ export async function branchOf(git: Git, cwd: string): Promise<string | null> {
 /** As the file says it; null: git has to be asked. */
 function branchInHead(cwd: string): string | null {
   const place = findGitPlace(cwd);
+  return place === null ? null : branchIn(inFile(place.gitDir, "HEAD"));
+}
+
+function branchIn(head: string): string | null {
+  const name = /^ref: refs\/heads\/([^\s]+)\n$/.exec(head)?.[1] ?? null;
+  // What stands there where branches are kept in another format.
+  return name === ".invalid" ? null : name;
+}
+
+export type Head = { readonly branch: string | null; readonly commit: string };
+
+/** As the files of a working tree say it, unchecked; null: git has to be asked. */
+export function headInFiles(cwd: string): Head | null {
+  const place = findGitPlace(cwd);
+  if (place === null) return null;
+  const head = inFile(place.gitDir, "HEAD");
+  const branch = branchIn(head);
+  const tip = branch === null ? head : inFile(place.common, `refs/heads/${branch}`);
+  const commit = /^([\da-f]{40}|[\da-f]{64})\n$/.exec(tip)?.[1];
+  return commit === undefined ? null : { branch, commit };
+}
+
+function inFile(folder: string, name: string): string {
   try {
-    const head = place === null ? "" : pointerIn(join(place.gitDir, "HEAD"));
-    const name = /^ref: refs\/heads\/([^\s]+)\n$/.exec(head)?.[1] ?? null;
-    // What stands there where branches are kept in another format.
-    return name === ".invalid" ? null : name;
+    return pointerIn(join(folder, name));
   } catch {
-    return null;
+    return "";
   }
 }
 

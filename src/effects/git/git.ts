@@ -22,6 +22,8 @@ export type How = {
   readonly index?: string;
   /** The same, and what git is started by moves it to the place of the index when git has succeeded, and removes the lock. */
   readonly puts?: IndexFiles;
+  /** What it reads, and the file that its output is added to. */
+  readonly pipes?: { readonly input: string; readonly output: string };
   /** It needs the network, or the repository's list of working trees: it is started outside of the sandbox. */
   readonly outside?: true;
   /** Each character of the answer is a byte. */
@@ -77,6 +79,7 @@ export function createGit(options: GitOptions): Git {
       whole,
       lasting = whole,
       puts,
+      pipes,
       index = puts?.copy,
       outside: isOutside,
       harmless,
@@ -103,7 +106,12 @@ export function createGit(options: GitOptions): Git {
     const around = { cwd, env: variables, timeoutMs, ...output, ...stopping };
     const start = isOutside ? outside : exec;
     const called = gitCommand(program, args);
-    const command = puts === undefined ? called : [...PUT, puts.copy, puts.index, puts.lock, ...called];
+    const command =
+      puts !== undefined
+        ? [...PUT, puts.copy, puts.index, puts.lock, ...called]
+        : pipes !== undefined
+          ? [...PIPE, pipes.input, pipes.output, ...called]
+          : called;
     const result = await start({ command, ...around, tame: true });
     const { stdout: out, stderr, exitCode, truncated } = result;
     if (isFinished(result) && exitCode === 0 && !truncated) return { ok: true, out };
@@ -120,6 +128,14 @@ const PUT: readonly string[] = [
   SHELL,
   "-c",
   'copy=$1 index=$2 lock=$3; shift 3; "$@" || exit; mv -f "$copy" "$index" && rm -f "$lock"',
+  "sh",
+];
+
+/** Takes the place of the shell, so that it is one process. */
+const PIPE: readonly string[] = [
+  SHELL,
+  "-c",
+  'input=$1 output=$2; shift 2; exec "$@" >>"$output" <<END\n$input\nEND\n',
   "sh",
 ];
 

@@ -1,8 +1,9 @@
 /** The files of a run as one commit: taken beside the index that the run itself uses, packed into a bundle, and brought back. */
-import { existsSync, lstatSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKOUT_MS, type Git, type GitAnswer } from "./git.ts";
-import { branchOf, tipOf } from "./git-queries.ts";
+import { branchOf, headInFiles, tipOf } from "./git-queries.ts";
 
 /** Where a run works. */
 export type SnapshotPlace = {
@@ -15,16 +16,35 @@ export type SnapshotPlace = {
 };
 
 /** What a working tree holds; `head` is null before the first commit. */
-export type Held = { readonly tree: string; readonly head: string | null; readonly on: string | null };
+export type Held = {
+  readonly tree: string;
+  readonly head: string | null;
+  readonly on: string | null;
+  /** The digest of our index: while it is the same, so is the tree. */
+  readonly index: string;
+};
 
 /** A question to git failed, so the files are not known. */
 export class SnapshotFailed extends Error {
   override readonly name = "SnapshotFailed";
 }
 
-export async function heldIn(git: Git, { top, index, carry }: SnapshotPlace): Promise<Held> {
-  const head = await tipOf(git, top, "HEAD");
-  const branch = await branchOf(git, top);
+/** `last`: what it held before, as this function gave it. It is given again where nothing is different. */
+export async function heldIn(git: Git, place: SnapshotPlace, last: Held | null = null): Promise<Held> {
+  const { top, index } = place;
+  const { head, on } = await headOf(git, top, last);
+  await addAll(git, place, head);
+  if (last !== null && last.index === digestOf(index) && last.head === head && last.on === on) return last;
+  const written = await git(top, ["write-tree"], { index });
+  if (written.ok) return { tree: written.out.trim(), head, on, index: digestOf(index) };
+  // The run has cleared objects that only our index names (`git gc --prune=now`): they are made again.
+  rmSync(index, { force: true });
+  await addAll(git, place, head);
+  const again = must(await git(top, ["write-tree"], { index })).trim();
+  return { tree: again, head, on, index: digestOf(index) };
+}
+
+async function addAll(git: Git, { top, index, carry }: SnapshotPlace, head: string | null): Promise<void> {
   if (!existsSync(index) && head !== null) must(await git(top, ["read-tree", head], { index }));
   // A file that cannot be read (a model may have made one) is left out; nothing else is.
   const added = await git(top, ["add", "--all", "--ignore-errors"], { index, timeoutMs: CHECKOUT_MS });
@@ -36,8 +56,18 @@ export async function heldIn(git: Git, { top, index, carry }: SnapshotPlace): Pr
   for (const path of carry)
     if (lstatSync(join(top, path), { throwIfNoEntry: false }) !== undefined)
       must(await git(top, ["add", "--all", "--force", "--", path], { index, timeoutMs: CHECKOUT_MS }));
-  const tree = must(await git(top, ["write-tree"], { index })).trim();
-  return { tree, head, on: branch === null ? null : `refs/heads/${branch}` };
+}
+
+async function headOf(git: Git, top: string, last: Held | null): Promise<Pick<Held, "head" | "on">> {
+  const said = last === null ? null : headInFiles(top);
+  const isSame = said !== null && said.commit === last?.head;
+  const head = isSame ? said.commit : await tipOf(git, top, "HEAD");
+  const branch = isSame ? said.branch : await branchOf(git, top);
+  return { head, on: branch === null ? null : `refs/heads/${branch}` };
+}
+
+function digestOf(index: string): string {
+  return existsSync(index) ? createHash("sha256").update(readFileSync(index)).digest("hex") : "";
 }
 
 /** Written as the last line, so that a restored working tree is on the same branch. */
@@ -63,7 +93,10 @@ function refOf(commit: string): string {
   return `refs/lockstep/${commit}`;
 }
 
-/** Writes what `commit` has and `known` has not. */
+/**
+ * Writes what `commit` has and `known` has not, as a bundle of git. `git bundle` would need a name for the commit in the
+ * repository, and three processes more.
+ */
 export async function bundleTo(
   git: Git,
   top: string,
@@ -71,16 +104,16 @@ export async function bundleTo(
   commit: string,
   known: readonly string[],
 ): Promise<void> {
-  const ref = refOf(commit);
-  must(await git(top, ["update-ref", ref, commit]));
-  const without = known.map((one) => `^${one}`);
-  rmSync(file, { force: true });
-  const made = await git(top, ["bundle", "create", "--quiet", file, ref, ...without], {
-    timeoutMs: CHECKOUT_MS,
-  });
-  await git(top, ["update-ref", "-d", ref]);
-  must(made);
+  const version = commit.length === 40 ? ["# v2 git bundle"] : ["# v3 git bundle", "@object-format=sha256"];
+  const needs = known.map((one) => `-${one}`);
+  writeFileSync(file, [...version, ...needs, `${commit} ${refOf(commit)}`, "", ""].join("\n"));
+  const input = [commit, ...known.map((one) => `^${one}`)].join("\n");
+  const packed = await git(top, PACK, { pipes: { input, output: file }, timeoutMs: CHECKOUT_MS });
+  if (!packed.ok) rmSync(file, { force: true });
+  must(packed);
 }
+
+const PACK = ["pack-objects", "--quiet", "--stdout", "--revs", "--thin", "--delta-base-offset"];
 
 /** Reads a bundle into the repository of `top`. Refused where it does not bring that commit. */
 export async function unbundle(git: Git, top: string, file: string, commit: string): Promise<void> {

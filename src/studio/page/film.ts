@@ -53,6 +53,12 @@ export function useFilm(run: string | null): Film {
     });
     return () => stop.abort();
   }, [run, epoch, gap]);
+  // Of a stream that another window reads only the rows of the list come here: they say when there is more.
+  const isShared = useLive((now) => now.isShared);
+  const events = useLive((now) => (run === null ? 0 : (now.runs.get(run)?.events ?? 0)));
+  useEffect(() => {
+    if (isShared && film.isWhole && events > (held.current.at(-1)?.[0] ?? 0)) setGap((now) => now + 1);
+  }, [isShared, events, film.isWhole]);
   useFramesOf(run, (message: StreamMessage) => {
     if (message.type === "frames" && message.run === run) take(message.frames, {});
   });

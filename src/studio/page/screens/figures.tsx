@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { duration } from "../../../flow/text/figures.ts";
-import type { FiguresDocument } from "../../wire.ts";
+import type { FiguresDocument } from "../../wire-agents.ts";
 import { useAsk } from "../ask.ts";
 import { dollars, percentOf } from "../figures.ts";
 import { ScreenFrame } from "../frame.tsx";

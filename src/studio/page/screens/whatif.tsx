@@ -1,7 +1,8 @@
 /** What recorded runs would have done with the files as they are now. No model is asked, and no command runs. */
 import type { JSX } from "preact";
 import { count } from "../../../flow/text/figures.ts";
-import type { AgentsDocument, Refusal, WhatIfDocument } from "../../wire.ts";
+import type { Refusal } from "../../wire.ts";
+import type { AgentsDocument, WhatIfDocument } from "../../wire-agents.ts";
 import { useAsk, type RefusedRequest } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";
