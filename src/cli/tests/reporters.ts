@@ -1,5 +1,5 @@
 /** `--reporter NAME[=FILE]`: which reports are written, and where each goes. */
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { errorText } from "../../flow/text/harmless.ts";
 import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
@@ -7,6 +7,7 @@ import { oneOf, UsageError } from "../args.ts";
 import type { CommandCall } from "../call.ts";
 import { createPaint } from "../text/text.ts";
 import type { TestReport } from "./tested.ts";
+import { makeFolder } from "../../run/world/files.ts";
 
 export const REPORTERS = ["pretty", "tap", "junit", "json", "github"] as const;
 export type ReporterName = (typeof REPORTERS)[number];
@@ -132,7 +133,7 @@ async function documentOf(report: TestReport): Promise<object> {
 
 function writeReport(path: string, shown: string, text: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     writeWhole(path, `${text}\n`);
   } catch (error) {
     throw notWritable(`The report cannot be written to ${shown}`, path, error);
