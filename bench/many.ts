@@ -28,7 +28,7 @@ export async function measureMany(folder: string): Promise<readonly Row[]> {
 
 /** The agent that `lockstep init` writes, as it is loaded from disk, with a log file for each run. */
 export async function measureAgents(folder: string): Promise<readonly Row[]> {
-  const files = initFiles("hello", null);
+  const files = initFiles("hello", undefined);
   for (const [path, content] of Object.entries(files)) {
     const file = join(folder, ".agent", "hello", path);
     mkdirSync(dirname(file), { recursive: true });

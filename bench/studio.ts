@@ -161,21 +161,22 @@ async function measureStart(
 async function measureLong(folder: string, start: Start): Promise<readonly Row[]> {
   const journal = await open(folder, "long-run");
   const { flow, entries } = await record(folder, LONG - 2);
-  for (const place of [0, 1]) await (await create(journal, nameOf(place), { flow, entries })).release();
+  for (const place of [0, 1, 2]) await (await create(journal, nameOf(place), { flow, entries })).release();
   const ratios: number[] = [];
   const folded: number[] = [];
+  const first: number[] = [];
   const blocked: number[] = [];
   let bytes = 0;
   for (let round = 0; round < 5; round++) {
-    const alone = await start("long-run");
-    // Both sides are warm.
-    await alone.ask(`/api/runs/${nameOf(1)}/frames`);
+    const alone = await warm(start);
     const reading = await timed(() => journal.read(nameOf(0)));
     const folding = await timed(() => show(journal, nameOf(0)));
-    const opening = await timed(() => alone.ask(`/api/runs/${nameOf(0)}/frames`));
+    const from = performance.now();
+    let firstMs = 0;
+    await openRun(alone, nameOf(0), () => (firstMs ||= performance.now() - from));
+    const opening = performance.now() - from;
     await alone.stop();
-    const studio = await start("long-run");
-    await studio.ask(`/api/runs/${nameOf(1)}/frames`);
+    const studio = await warm(start);
     let longest = 0;
     const over = new AbortController();
     const pinging = (async () => {
@@ -184,29 +185,46 @@ async function measureLong(folder: string, start: Start): Promise<readonly Row[]
         await delay(1);
       }
     })();
-    await studio.ask(`/api/runs/${nameOf(0)}/frames`);
+    bytes = await openRun(studio, nameOf(0));
     over.abort();
     await pinging;
     ratios.push(opening / reading);
     folded.push(opening / folding);
+    first.push(firstMs / reading);
     blocked.push(longest);
-    bytes = 0;
-    for (let after = 0; ;) {
-      const { bytes: some, text } = await studio.ask(`/api/runs/${nameOf(0)}/frames?after=${after}`);
-      const { frames, isAll } = JSON.parse(text) as FramesDocument;
-      bytes += some;
-      after += frames.length;
-      if (isAll) break;
-    }
     await studio.stop();
   }
   await journal.close();
   return [
     row("opening a run of 10,000 entries / reading it", median(ratios), "x", 1.6, spread(ratios)),
     row("opening it / folding it as show does", median(folded), "x", null, spread(folded)),
+    row("its first entries / reading it", median(first), "x", null, spread(first)),
     row("longest wait of another request meanwhile", median(blocked), "ms", 50, spread(blocked)),
     row("an entry over the wire, compressed", bytes / LONG, "bytes", 20, ""),
   ];
+}
+
+/** A studio that has opened runs before, as the process that it is compared with has read some. */
+async function warm(start: Start): Promise<Started> {
+  const studio = await start("long-run");
+  for (const place of [1, 2]) await openRun(studio, nameOf(place));
+  return studio;
+}
+
+/** What the screen of a run asks for: its head and, at the same time, its entries. Gives the bytes of the latter. */
+async function openRun(studio: Started, run: string, hear?: () => unknown): Promise<number> {
+  const head = studio.ask(`/api/runs/${run}?path=1`);
+  let bytes = 0;
+  for (let after = 0; ;) {
+    const { bytes: some, text } = await studio.ask(`/api/runs/${run}/frames?after=${after}`);
+    hear?.();
+    const { frames, isAll } = JSON.parse(text) as FramesDocument;
+    bytes += some;
+    after += frames.length;
+    if (isAll) break;
+  }
+  await head;
+  return bytes;
 }
 
 async function measureList(folder: string, start: Start): Promise<Row> {

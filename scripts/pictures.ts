@@ -58,7 +58,7 @@ async function drawingOf(agent: string, cwd: string): Promise<string> {
 async function drawingOfTemplate(template: AgentTemplate): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "lockstep-picture-"));
   try {
-    for (const [path, text] of Object.entries(initFiles(template, null, template))) {
+    for (const [path, text] of Object.entries(initFiles(template, undefined, template))) {
       const file = join(folder, ".agent", template, path);
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, text);

@@ -53,33 +53,22 @@ export const ROOMS: { readonly [room: string]: Room } = {
       "proof",
     ],
   },
+  serve: {
+    about:
+      "What the servers of `lockstep studio` and `lockstep mcp` have in common: the commands that they start, the journal that they read, requests that they refuse.",
+    imports: ["flow", "load", "engine", "run"],
+  },
   studio: {
     about: "The server of `lockstep studio`: a local web page over the journal.",
-    imports: ["flow", "load", "engine", "boundaries/redact", "story", "tell", "proof", "run"],
+    imports: ["flow", "load", "engine", "boundaries/redact", "story", "tell", "proof", "run", "serve"],
   },
   "studio/page": {
     about: "The page of `lockstep studio`. Runs in a browser.",
-    imports: ["flow", "tell", "studio/wire"],
+    imports: ["flow", "tell", "studio/wire", "studio/wire-agents", "studio/wire-acts"],
   },
   mcp: {
     about: "The server of `lockstep mcp`: agents as tools of other programs.",
-    imports: [
-      "flow",
-      "engine",
-      "backends/peer",
-      "boundaries/redact",
-      "tell",
-      "run",
-      "studio/agent-files",
-      "studio/body",
-      "studio/command-line",
-      "studio/desk",
-      "studio/door",
-      "studio/drive",
-      "studio/guard",
-      "studio/route",
-      "studio/trusting",
-    ],
+    imports: ["flow", "engine", "backends/peer", "boundaries/redact", "tell", "run", "serve"],
   },
   fleet: {
     about: "The same runs on many machines: submitting, dispatching and driving them with PostgreSQL.",

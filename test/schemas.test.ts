@@ -43,7 +43,7 @@ test("what init writes fits the schemas, and points at them", () => {
   }
   fits("script", parse(files["script.yaml"]!));
   fits("tests", parse(files["tests/first.yaml"]!));
-  fits("tests", parse(initFiles("notes", null, "stages")["tests/first.yaml"]!));
+  fits("tests", parse(initFiles("notes", undefined, "stages")["tests/first.yaml"]!));
 });
 
 test("a stage file and a machine fit the schemas", () => {

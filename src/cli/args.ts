@@ -58,11 +58,19 @@ type One<F> = F extends { readonly is: "count" | "money" | "duration" }
 
 /** The command line makes no sense. `near`: the word that was not understood, and those that would have been. */
 export class UsageError extends Error {
-  readonly near: { readonly word: string; readonly candidates: readonly string[] } | null;
-  constructor(message: string, near: UsageError["near"] = null) {
+  readonly near: {
+    readonly word: string;
+    readonly candidates: readonly string[];
+    /** The word stands where a command does. */
+    readonly isCommand?: true;
+  } | null;
+  /** What the line does not name, although the command needs it. */
+  readonly lacks: "agent" | "run" | null;
+  constructor(message: string, near: UsageError["near"] = null, lacks: UsageError["lacks"] = null) {
     super(message);
     this.name = "UsageError";
     this.near = near;
+    this.lacks = lacks;
   }
 }
 

@@ -138,7 +138,13 @@ function requireWords({ name, words: takes }: CliCommand, words: readonly string
   const needed = takes.filter(({ optional }) => optional === undefined);
   if (words.length >= needed.length) return;
   const given = words.length === 0 ? "" : `; only ${words.map((word) => `"${word}"`).join(" ")} was given`;
-  throw new UsageError(`${name} needs ${needed.map((word) => word.name).join(" ")}${given}.`);
+  const { is: kind } = needed[words.length]!;
+  const lacks = kind === "agent" || kind === "run" ? kind : null;
+  throw new UsageError(
+    `${name} needs ${needed.map((word) => word.name).join(" ")}${given}.`,
+    null,
+    words.length === 0 ? lacks : null,
+  );
 }
 
 /** Everybody on the machine can see a command line. */

@@ -1364,13 +1364,13 @@ const DECLARED = {
   schema: {
     summary: "print the JSON Schema of a kind of file, or list the kinds",
     words: [{ name: "KIND", optional: true, is: SCHEMA_KINDS }],
-    flags: [],
+    flags: [{ name: "write", help: "copy all schemas to .agent/.schemas/ of this project, for editors" }],
     details: [
-      "Editors complete and check files with it: put FILE of the list into the $schema of your file, or save the schema",
-      "beside it. It comes with the installed version and describes what this version reads.",
+      "Editors complete and check files with it. `lockstep init` writes the lines that name the schemas: those of the",
+      "package in node_modules, else the copies in .agent/.schemas/. After an update of Lockstep, --write refreshes the",
+      "copies. A schema describes what the installed version reads.",
     ],
-    examples: ["lockstep schema", "lockstep schema agent > agent.schema.json"],
-    anywhere: true,
+    examples: ["lockstep schema", "lockstep schema agent > agent.schema.json", "lockstep schema --write"],
   },
   models: {
     summary: "list the model names, what each stands for, and whether it is available",
@@ -1534,7 +1534,7 @@ export function commandNamed(word: string, verb = ""): CliCommand {
     throw new UsageError(`${word} needs ${oneOf(verbs)}${given}`, { word: verb, candidates: verbs });
   }
   const candidates = [...new Set(COMMANDS.map(({ name }) => name.split(" ")[0]!))];
-  throw new UsageError(`There is no command "${word}".`, { word, candidates });
+  throw new UsageError(`There is no command "${word}".`, { word, candidates, isCommand: true });
 }
 
 /** Those whose name begins with this word: `fleet init` and its like. */

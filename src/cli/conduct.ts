@@ -4,9 +4,10 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "../flow/json.ts";
 import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
-import { EXIT } from "../flow/verdict.ts";
+import { exitOfSignal } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/text/visible.ts";
 import type { DriveOptions, Result } from "../run/index.ts";
+import { stoppedEarly } from "../tell/result.ts";
 import { parseNetwork } from "../run/world/config.ts";
 import { createFiles } from "../run/world/files.ts";
 import { foreignLines, type TrustJournal, type Yes } from "../run/trust/foreign-state.ts";
@@ -146,22 +147,9 @@ export function resumeCommand(
   return ["lockstep", "resume", shellWord(shownInLine(run ?? "@last")), ...flags].join(" ");
 }
 
-/** Interrupted before the run was driven: not a failure. One that is recorded can be resumed later. */
-function stoppedEarly(result: Result): Result {
-  if (result.flow !== null) return result;
-  const isRecorded = result.run !== null;
-  const reason = `Stopped before the run ${isRecorded ? "went on" : "began"}.`;
-  const how = { outcome: "interrupted", code: "INTERRUPTED", exitCode: EXIT.interrupted } as const;
-  return { ...result, ...how, reason, completionReason: reason, resumable: isRecorded };
-}
-
 /** Programs that end processes know a signal by its number. */
 export function stoppedBy(signal: AbortSignal, result: Result): Result {
-  return result.outcome === "interrupted" ? { ...result, exitCode: codeOf(signal) } : result;
-}
-
-export function codeOf({ reason }: AbortSignal): number {
-  return reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : EXIT.interrupted;
+  return result.outcome === "interrupted" ? { ...result, exitCode: exitOfSignal(signal) } : result;
 }
 
 /** What confined commands may reach. */

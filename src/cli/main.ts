@@ -127,7 +127,9 @@ async function offer(typed: readonly string[]): Promise<number> {
 async function answer(argv: readonly string[]): Promise<number> {
   if (argv[0] === "__complete") return await offer(argv.slice(argv[1] === "--" ? 2 : 1));
   const [word, verb] = lookAt(argv).words;
-  if (word === undefined && isAsked("version")) return printVersion(isAsked("json"));
+  // As other programs have it; a command that is more verbose has to be named.
+  const isVersion = isAsked("version") || (argv.length === 1 && argv[0] === "-v");
+  if (word === undefined && isVersion) return printVersion(isAsked("json"));
   if (word === undefined && isAsked("help")) return await run(commandNamed("help"), ["help", ...argv]);
   if (word === undefined) {
     parseLine(argv, { flags: GLOBAL_FLAGS });
@@ -219,7 +221,7 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
   const signal = signalIn(error);
   const failure =
     signal === null
-      ? toFailing(error, asked, agent)
+      ? toFailing(error, asked, agent, current?.cwd ?? looked?.flags.get("cwd")?.at(-1) ?? host.cwd())
       : interruptedBy(signal, LEFT_BY[signal], {
           word: isRunning(asked) ? (asked?.name === "run" ? "began" : "went on") : null,
           isSecond: error instanceof Left && stopping?.signal.aborted === true,

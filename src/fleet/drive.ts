@@ -16,7 +16,7 @@ export type JobDriverOptions = {
   readonly fleet: FleetConfig;
   readonly env: NodeJS.ProcessEnv;
   /** How runs are driven here, as the line of the worker says. */
-  readonly how: Pick<StretchOptions, "script" | "sandbox" | "network" | "notify">;
+  readonly how: Pick<StretchOptions, "script" | "sandbox" | "network" | "notify" | "clock">;
 };
 
 /** A wait that is longer holds no slot. */

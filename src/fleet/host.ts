@@ -15,10 +15,12 @@ import { readConfig, type FleetConfig } from "../run/world/config.ts";
 import { workFolder } from "../run/work-folder.ts";
 import { selfTest } from "../run/world/sandbox.ts";
 import { loadBoss, openBossDispatch } from "./boss.ts";
+import { openServerClock } from "./clock.ts";
 import { QUEUE_NAME } from "./dispatch.ts";
 import { createJobDriver, type JobDriverOptions } from "./drive.ts";
 import { createMeter } from "./meter.ts";
 import { createPresence } from "./presence.ts";
+import { requireRoom } from "./room.ts";
 import { work, type WorkerEvent } from "./worker.ts";
 
 export type HostOptions = {
@@ -27,7 +29,7 @@ export type HostOptions = {
   readonly version: string;
   /** In the place of what the user's settings say. */
   readonly given: Pick<FleetConfig, "concurrency" | "queues" | "work"> & { readonly name?: string };
-  readonly how: JobDriverOptions["how"];
+  readonly how: Omit<JobDriverOptions["how"], "clock">;
   readonly draining: AbortSignal;
   readonly drainMs: number;
   /** Others see it from now on, so that it has to be drained. Before that a signal may end the process at once. */
@@ -43,6 +45,7 @@ export type HostOptions = {
 const PATIENCE_MS = 120_000;
 const CLEAR_MS = 3_600_000;
 const HELLO_MS = 3000;
+const CLOCK_MS = 60_000;
 
 /** Drives runs until it has drained. */
 export async function hostWorker(options: HostOptions): Promise<void> {
@@ -91,6 +94,7 @@ export async function hostWorker(options: HostOptions): Promise<void> {
       offers,
       ...here,
     });
+    const { clock, set } = await openServerClock(postgres);
     options.onEnter();
     await presence.enter();
     // From here on the loops of the worker wait, and must know that they do.
@@ -102,6 +106,8 @@ export async function hostWorker(options: HostOptions): Promise<void> {
       );
     await clear(true);
     const clearing = setInterval(() => void clear(false), CLEAR_MS);
+    // A server that is away is asked again a minute later.
+    const setting = setInterval(() => void set().catch(() => undefined), CLOCK_MS);
     try {
       await work({
         postgres,
@@ -112,21 +118,23 @@ export async function hostWorker(options: HostOptions): Promise<void> {
         shares: sharesOf(fleet.groups),
         leaseMs,
         stretchMs: (fleet.stretchHours ?? 6) * 3_600_000,
+        requireRoom: () => requireRoom(folder),
         drive: createJobDriver({
           journal,
           meter: createMeter(limits),
           work: folder,
           fleet,
           env,
-          how: options.how,
+          how: { ...options.how, clock },
         }),
         draining: options.draining,
         drainMs: options.drainMs,
-        now: Date.now,
+        now: clock.now,
         observe,
       });
     } finally {
       clearInterval(clearing);
+      clearInterval(setting);
       await dispatch.close().catch(() => undefined);
       await presence.leave().catch(() => undefined);
     }

@@ -71,8 +71,9 @@ export function rowFault({ queue, grp, speaks }: Rows[number]): string | null {
 }
 
 /**
- * The jobs that are still those of their runs: only these may be driven. The others are taken off the queue, also that of
- * a run which nobody could drive so far. What wakes a run from here on gives it another stretch.
+ * The jobs that are still those of their runs: only these may be driven. Which run that is, its row says, and not the job,
+ * which somebody else may have written. The others are taken off the queue, also that of a run which nobody could drive
+ * so far. What wakes a run from here on gives it another stretch.
  */
 export async function begin(
   postgres: Postgres,
@@ -91,7 +92,7 @@ export async function begin(
         held = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN 'poisoned' END,
         held_because = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN $5 END,
         job = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN NULL ELSE r.job END
-      FROM t WHERE r.key = t.key RETURNING r.job, r.tries, r.grp`;
+      FROM t WHERE r.key = t.key RETURNING r.id, r.job, r.tries, r.grp`;
     const rows = await send({ name: "begin", text }, [
       jobs.map(({ id }) => id),
       jobs.map(({ attempt }) => attempt),
@@ -102,7 +103,9 @@ export async function begin(
     const own = new Map(rows.map((row) => [row.job, row]));
     const taken = jobs.flatMap((job): readonly Taken[] => {
       const row = own.get(job.id);
-      return row === undefined ? [] : [{ job, tries: row.tries as number, group: row.grp as string }];
+      if (row === undefined) return [];
+      const { id: run, tries, grp } = row as { id: string; tries: number; grp: string };
+      return [{ job: { ...job, run }, tries, group: grp }];
     });
     const others = jobs.filter(({ id }) => !own.has(id));
     if (others.length === 0) return taken;

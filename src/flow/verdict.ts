@@ -25,6 +25,11 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
+/** Programs that end processes know a signal by its number. */
+export function exitOfSignal({ reason }: Pick<AbortSignal, "reason">): number {
+  return reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : EXIT.interrupted;
+}
+
 /** What the exit codes mean, as the help and the docs say it. */
 export const EXIT_MEANINGS: readonly (readonly [codes: readonly number[], meaning: string])[] = [
   [[EXIT.completed], "completed"],

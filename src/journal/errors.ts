@@ -54,6 +54,14 @@ export function runExists(run: string): RunnerError {
   );
 }
 
+/** What a newer program wrote may mean something that this one does not know. */
+export function runNewer(run: string): RunnerError {
+  return new RunnerError(
+    "JOURNAL_UNAVAILABLE",
+    `Run ${run} was written by a newer version of Lockstep, so this one does not go on with it. Update Lockstep, and try again.`,
+  );
+}
+
 export function runHeld(run: string, holder: Holder): RunnerError {
   return new RunnerError(
     "RUN_OWNED_ELSEWHERE",

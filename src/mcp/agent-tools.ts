@@ -3,8 +3,12 @@ import { createHash } from "node:crypto";
 import type { Flow, Parameter } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
-import { takesInput, type Startable } from "../studio/command-line.ts";
+import { takesInput, type Startable } from "../serve/command-line.ts";
+import { holdsRedacted } from "../flow/text/redacted.ts";
 import { plainJson, plainText } from "./fit.ts";
+
+/** Takes secrets out of what is sent. Texts go through it before they are cut: half a secret would not be recognised. */
+export type Redact = <T>(value: T) => T;
 
 /** Clients put the name of the server before it, and models take 64 characters at most. */
 const LONGEST_NAME = 44;
@@ -16,12 +20,13 @@ const LONGEST_NAME = 44;
 export function agentToolNames(
   agents: readonly string[],
   taken: ReadonlySet<string>,
+  redact: Redact,
 ): ReadonlyMap<string, string> {
-  return new Map(agents.map((agent) => [toolNameOf(agent, taken), agent]));
+  return new Map(agents.map((agent) => [toolNameOf(agent, taken, redact), agent]));
 }
 
-function toolNameOf(agent: string, taken: ReadonlySet<string>): string {
-  const plain = agent.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+function toolNameOf(agent: string, taken: ReadonlySet<string>, redact: Redact): string {
+  const plain = redact(agent).replaceAll(/[^A-Za-z0-9_-]/g, "_");
   if (plain === agent && agent.length <= LONGEST_NAME && !taken.has(agent)) return agent;
   const digest = createHash("sha256").update(agent).digest("hex").slice(0, 6);
   return `${plain.slice(0, LONGEST_NAME - 7)}-${digest}`;
@@ -66,9 +71,10 @@ export function waitSchema(otherwise: number): JsonObject {
   };
 }
 
-export function inputSchemaOf(agent: Startable, waitSeconds: number): JsonObject {
-  const { flow, parameters } = agent;
+export function inputSchemaOf(agent: Startable, waitSeconds: number, redact: Redact): JsonObject {
   const { input, wait } = specialNames(agent);
+  const { flow } = agent;
+  const parameters = redact(agent.parameters);
   const needed = parameters.filter(({ required }) => required);
   return {
     type: "object",
@@ -89,18 +95,23 @@ function schemaOf({ type, description, default: otherwise, validation = {} }: Pa
   return {
     type,
     ...(description !== "" && { description: described(description) }),
-    ...(otherwise !== undefined && { default: otherwise }),
+    ...(otherwise !== undefined && !isHidden(otherwise) && { default: otherwise }),
     ...(values !== undefined && { enum: values }),
-    ...(pattern !== undefined && { pattern }),
+    ...(pattern !== undefined && !isHidden(pattern) && { pattern }),
     ...boundsOf(type, min, max),
   };
+}
+
+/** A default that the client does not know is still used, and a pattern is judged again when the run is started. */
+function isHidden(value: Json): boolean {
+  return holdsRedacted(JSON.stringify(value));
 }
 
 /**
  * Why a client is not given this agent; null: nothing in it is hidden. What a call has to repeat exactly cannot be spelled
  * out, so an agent that hides something there does not start.
  */
-export function whyHeldBack({ flow, parameters }: Startable): string | null {
+export function whyHeldBack({ flow, parameters }: Startable, redact: Redact): string | null {
   for (const { name, default: otherwise, validation = {} } of parameters) {
     const exact = { name, default: otherwise, enum: validation.enum, pattern: validation.pattern };
     const hidden = Object.entries(exact).find(
@@ -108,8 +119,8 @@ export function whyHeldBack({ flow, parameters }: Startable): string | null {
     );
     if (hidden === undefined) continue;
     return (
-      `The Lockstep agent "${described(flow.agent)}" cannot be started from here: the ${hidden[0]} of its parameter ` +
-      `"${described(name)}" holds characters that cannot be seen: ${described(JSON.stringify(hidden[1]))}. ` +
+      `The Lockstep agent "${described(redact(flow.agent))}" cannot be started from here: the ${hidden[0]} of its parameter ` +
+      `"${described(redact(name))}" holds characters that cannot be seen: ${described(JSON.stringify(redact(hidden[1])))}. ` +
       "Remove them from the files of the agent, or start it in a terminal."
     );
   }
@@ -134,10 +145,10 @@ function described(text: string): string {
   return plainText(shownInLine(text, LONGEST_DESCRIPTION));
 }
 
-export function descriptionOf(flow: Flow): string {
-  const said = described(flow.description);
+export function descriptionOf(flow: Flow, redact: Redact): string {
+  const said = described(redact(flow.description));
   return (
-    `Starts a run of the Lockstep agent "${described(flow.agent)}" of this project and waits for its end. ` +
+    `Starts a run of the Lockstep agent "${described(redact(flow.agent))}" of this project and waits for its end. ` +
     (said === "" ? "" : `Its file describes it as: ${JSON.stringify(said)}`)
   ).trim();
 }

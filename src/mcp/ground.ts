@@ -5,8 +5,8 @@ import type { Json, JsonObject } from "../flow/json.ts";
 import { RunnerError } from "../run/errors.ts";
 import type { Shown } from "../run/records/runs.ts";
 import type { Project } from "../run/world/project.ts";
-import type { AgentFiles } from "../studio/agent-files.ts";
-import type { Driver } from "../studio/drive.ts";
+import type { AgentFiles } from "../serve/agent-files.ts";
+import type { Driver } from "../serve/drive.ts";
 import type { Outline } from "../tell/outline.ts";
 
 export type McpGround = {

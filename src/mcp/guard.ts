@@ -1,4 +1,4 @@
-/** Whether a request over HTTP may be answered at all: judged by its head alone, with the rules of the studio. Pure. */
+/** Whether a request over HTTP may be answered at all: judged by its head alone, with the rules that the studio has. Pure. */
 import {
   foreignPage,
   hasBody,
@@ -9,12 +9,10 @@ import {
   wrongHost,
   wrongTarget,
   wrongToken,
-  type GuardRules,
+  type HeadRules,
   type RefusedHead,
   type RequestHead,
-} from "../studio/guard.ts";
-
-export type McpRules = Pick<GuardRules, "token" | "hosts">;
+} from "../serve/head.ts";
 
 /** The one path that is served. */
 export const MCP_PATH = "/mcp";
@@ -23,7 +21,7 @@ const TOKEN_WORDS =
   "The request does not have the token of this server. Send it as `Authorization: Bearer TOKEN`; `lockstep mcp --http` prints it.";
 
 /** null: it may be answered. */
-export function judgeMcpRequest(head: RequestHead, rules: McpRules): RefusedHead | null {
+export function judgeMcpRequest(head: RequestHead, rules: HeadRules): RefusedHead | null {
   const { method, target } = head;
   if (method !== "POST" && method !== "GET" && method !== "DELETE")
     return refused(405, "METHOD_NOT_ALLOWED", "This server answers POST, GET and DELETE only.");

@@ -5,8 +5,8 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { isObject, type Json } from "../flow/json.ts";
 import { errorText, jsonLine } from "../flow/text/harmless.ts";
-import { MOST_BODY, refused, type RefusedHead } from "../studio/guard.ts";
-import { judgeMcpRequest, type McpRules } from "./guard.ts";
+import { MOST_BODY, refused, type HeadRules, type RefusedHead } from "../serve/head.ts";
+import { judgeMcpRequest } from "./guard.ts";
 import type { HttpHandler } from "./sdk.ts";
 import { createSdkServer, type Serving } from "./serving.ts";
 import { createSessions, type Sessions } from "./sessions.ts";
@@ -24,7 +24,7 @@ const MOST_CONNECTIONS = 256;
 const LAST_WORDS_MS = 2000;
 
 /** `rules` is asked at every request: the port is known once the server listens. */
-export function createMcpHttp(serving: Serving, rules: () => McpRules): McpHttp {
+export function createMcpHttp(serving: Serving, rules: () => HeadRules): McpHttp {
   const { sdk } = serving;
   // A stream from the start: a call may take long, and what is silent is taken for dead.
   const modern = sdk.createMcpHandler(() => createSdkServer(serving, true), {
@@ -76,7 +76,7 @@ type Parts = { readonly serving: Serving; readonly modern: HttpHandler; readonly
 
 async function answer(
   parts: Parts,
-  rules: McpRules,
+  rules: HeadRules,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -97,7 +97,11 @@ async function answer(
       sendRefusal(
         request,
         response,
-        refused(500, "INTERNAL", `The server could not answer: ${errorText(error)}`),
+        refused(
+          500,
+          "INTERNAL",
+          parts.serving.ground.redact(`The server could not answer: ${errorText(error)}`),
+        ),
       );
   }
 }

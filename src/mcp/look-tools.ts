@@ -1,7 +1,7 @@
 /** Tools that only look: runs, why they went as they did, and what the agents are. */
 import type { JsonObject } from "../flow/json.ts";
-import { onlyMembers, required, textMember, wordMember } from "../studio/body.ts";
-import { StudioRefusal } from "../studio/route.ts";
+import { onlyMembers, required, textMember, wordMember } from "../serve/body.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import { LEVELS } from "../tell/log-line.ts";
 import { GRAPH_FORMATS, documentAnswer, type McpGround, type McpTool, type McpAnswer } from "./ground.ts";
 import * as looks from "./looks.ts";
@@ -110,5 +110,5 @@ function numberMember(args: JsonObject, name: string): number | undefined {
   const { [name]: value } = args;
   if (value === undefined || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0))
     return value;
-  throw new StudioRefusal(400, "USAGE", `"${name}" must be a whole number.`, { field: name });
+  throw new RequestRefusal(400, "USAGE", `"${name}" must be a whole number.`, { field: name });
 }

@@ -6,7 +6,7 @@ import { whyPartly } from "../run/records/reports.ts";
 import { findRun, listRuns, particularsOf, show } from "../run/records/runs.ts";
 import { momentsOf } from "../run/watch/follow.ts";
 import { RunnerError } from "../run/errors.ts";
-import { StudioRefusal } from "../studio/route.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import { LEVELS, type Level } from "../tell/log-line.ts";
 import { logLines } from "../tell/log.ts";
 import { outlineOf } from "../tell/outline.ts";
@@ -114,18 +114,18 @@ export async function findingsSeen(
 }
 
 export async function graphSeen(
-  { agents, draw }: McpGround,
+  { agents, draw, redact }: McpGround,
   agent: string,
   format: GraphFormat,
 ): Promise<{ readonly v: 1; readonly agent: string; readonly format: GraphFormat; readonly graph: string }> {
   const { flow, problems } = await agents.load(agent);
   const outline = outlineOf(required(agent, flow), problems);
-  return { v: 1, agent, format, graph: draw(outline, format) };
+  return { v: 1, agent, format, graph: draw(redact(outline), format) };
 }
 
 function required(agent: string, flow: Flow | null): Flow {
   if (flow !== null) return flow;
-  throw new StudioRefusal(
+  throw new RequestRefusal(
     409,
     "FLOW_INVALID",
     `The files of agent "${agent}" hold no flow: the tool findings lists the reasons.`,

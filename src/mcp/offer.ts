@@ -2,7 +2,7 @@
 import { hasErrors } from "../flow/problem.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { commandLines } from "../run/trust/trust.ts";
-import { untrusted } from "../studio/trusting.ts";
+import { untrusted } from "../serve/trusting.ts";
 import { descriptionOf, whyHeldBack, inputSchemaOf, agentToolNames } from "./agent-tools.ts";
 import { plainText } from "./fit.ts";
 import { documentAnswer, type McpGround, type McpTool } from "./ground.ts";
@@ -24,12 +24,12 @@ const FIXED: ReadonlySet<string> = new Set([
 export async function offeredTools(ground: McpGround, canAsk: boolean): Promise<readonly McpTool[]> {
   const offered: McpTool[] = [];
   const held: string[] = [];
-  for (const [name, agent] of agentToolNames(ground.agents.names(), FIXED)) {
+  for (const [name, agent] of agentToolNames(ground.agents.names(), FIXED, ground.redact)) {
     const tool = await agentTool(ground, name, agent);
     if (tool === "untrusted") held.push(agent);
     else if (tool !== null) offered.push(tool);
   }
-  const trust = held.length === 0 ? [] : [trustTool(held)];
+  const trust = held.length === 0 ? [] : [trustTool(held, ground.redact)];
   return [...offered, ...trust, ...fixedTools(ground, canAsk)];
 }
 
@@ -39,7 +39,7 @@ export async function toolNamed(
   canAsk: boolean,
   name: string,
 ): Promise<McpTool | undefined> {
-  const agent = agentToolNames(ground.agents.names(), FIXED).get(name);
+  const agent = agentToolNames(ground.agents.names(), FIXED, ground.redact).get(name);
   if (agent !== undefined) {
     const tool = await agentTool(ground, name, agent);
     return tool === "untrusted" || tool === null ? undefined : tool;
@@ -58,26 +58,28 @@ async function agentTool(
   name: string,
   agent: string,
 ): Promise<McpTool | "untrusted" | null> {
-  const { agents, parametersOf, settings } = ground;
+  const { agents, parametersOf, settings, redact } = ground;
   const { flow, problems } = await agents.load(agent);
   if (flow === null || hasErrors(problems)) return null;
   if ((await untrusted(flow, ground)) !== null) return "untrusted";
   const startable = { flow, parameters: parametersOf(flow) };
-  const hidden = whyHeldBack(startable);
+  const hidden = whyHeldBack(startable, redact);
   return {
     name,
-    title: plainText(shownInLine(flow.title, 80)),
-    description: hidden ?? descriptionOf(flow),
+    title: plainText(shownInLine(redact(flow.title), 80)),
+    description: hidden ?? descriptionOf(flow, redact),
     // A call of it is refused with the reason.
-    inputSchema: hidden === null ? inputSchemaOf(startable, settings.waitSeconds) : objectSchema({}),
+    inputSchema: hidden === null ? inputSchemaOf(startable, settings.waitSeconds, redact) : objectSchema({}),
     isLook: false,
     call: async (call) => await callAgent(agent, call, ground),
   };
 }
 
 /** It only says what has to be done: trust is given by the user, in a terminal. */
-function trustTool(held: readonly string[]): McpTool {
-  const names = held.map((agent) => plainText(shownInLine(agent, 80))).join(", ");
+function trustTool(held: readonly string[], redact: McpGround["redact"]): McpTool {
+  const names = redact(held)
+    .map((agent) => plainText(shownInLine(agent, 80)))
+    .join(", ");
   return {
     name: TRUST_TOOL,
     title: "Agents that need trust",

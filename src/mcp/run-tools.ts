@@ -5,10 +5,10 @@ import { RunnerError } from "../run/errors.ts";
 import { stopRun } from "../run/people/steer.ts";
 import { findRun } from "../run/records/runs.ts";
 import { systemClock } from "../run/world/clock.ts";
-import { onlyMembers, required, textMember } from "../studio/body.ts";
-import { judgeArguments, runLine } from "../studio/command-line.ts";
-import { StudioRefusal } from "../studio/route.ts";
-import { untrusted } from "../studio/trusting.ts";
+import { onlyMembers, required, textMember } from "../serve/body.ts";
+import { judgeArguments, runLine } from "../serve/command-line.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
+import { untrusted } from "../serve/trusting.ts";
 import { agentArguments, whyHeldBack, LONGEST_WAIT, waitSchema } from "./agent-tools.ts";
 import {
   recordsFor,
@@ -32,25 +32,25 @@ export async function callAgent(agent: string, call: McpCall, ground: McpGround)
   const { agents, parametersOf } = ground;
   const { flow, problems } = await agents.load(agent);
   if (flow === null || hasErrors(problems))
-    throw new StudioRefusal(409, "FLOW_INVALID", `Agent "${agent}" has errors, so it cannot run.`, {
+    throw new RequestRefusal(409, "FLOW_INVALID", `Agent "${agent}" has errors, so it cannot run.`, {
       problems,
     });
   const startable = { flow, parameters: parametersOf(flow) };
   const { args, input, wait } = agentArguments(startable, call.args);
   const seconds = waitOf(wait, ground);
   if (call.said !== null) return await goOnWith(call.said.run, call, ground, seconds);
-  const hidden = whyHeldBack(startable);
-  if (hidden !== null) throw new StudioRefusal(409, "HIDDEN_TEXT", hidden);
+  const hidden = whyHeldBack(startable, ground.redact);
+  if (hidden !== null) throw new RequestRefusal(409, "HIDDEN_TEXT", hidden);
   if (input !== undefined && typeof input !== "string")
-    throw new StudioRefusal(400, "USAGE", '"input" must be a text.', { field: "input" });
+    throw new RequestRefusal(400, "USAGE", '"input" must be a text.', { field: "input" });
   const { errors } = judgeArguments(startable, args);
   if (errors.length > 0)
-    throw new StudioRefusal(400, "PARAMETERS_INVALID", errors.map(({ message }) => message).join("\n"), {
+    throw new RequestRefusal(400, "PARAMETERS_INVALID", errors.map(({ message }) => message).join("\n"), {
       field: errors[0]!.field ?? "args",
     });
   // The files may have changed since the list of tools was made. The command judges it again.
   if ((await untrusted(flow, ground)) !== null)
-    throw new StudioRefusal(409, "NOT_TRUSTED", trustWords(agent, ground));
+    throw new RequestRefusal(409, "NOT_TRUSTED", trustWords(agent, ground));
   const { settings, driver } = ground;
   const { onPermission } = settings;
   const line = runLine(startable, { agent, args, onPermission, ...(input !== undefined && { input }) });
@@ -85,14 +85,14 @@ async function goOnWith(ref: string, call: McpCall, ground: McpGround, seconds: 
 }
 
 function isSettled(error: unknown): boolean {
-  if (error instanceof StudioRefusal) return error.refusal.field === "question";
+  if (error instanceof RequestRefusal) return error.refusal.field === "question";
   return error instanceof RunnerError && /^(?:NO_QUESTION|QUESTION_)/.test(error.code);
 }
 
 function waitOf(given: unknown, { settings }: McpGround): number {
   if (given === undefined || given === null) return settings.waitSeconds;
   if (typeof given === "number" && given >= 0 && given <= LONGEST_WAIT) return given;
-  throw new StudioRefusal(400, "USAGE", `"wait" must be a number of seconds from 0 to ${LONGEST_WAIT}.`, {
+  throw new RequestRefusal(400, "USAGE", `"wait" must be a number of seconds from 0 to ${LONGEST_WAIT}.`, {
     field: "wait",
   });
 }
@@ -109,7 +109,7 @@ export function runTools({ settings }: Pick<McpGround, "settings">, canAsk: bool
       name: "run_wait",
       title: "Wait for a run",
       description:
-        "How a run stands, after waiting for its end, and its result. For a run that was started earlier, by whomever.",
+        "How a run stands, after waiting for its end, and its result. Also for runs that were started earlier or by others.",
       inputSchema: objectSchema({ run: RUN_PROPERTY, wait }, ["run"]),
       isLook: false,
       call: async (call, ground) => {

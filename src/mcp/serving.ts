@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { isObject, own, type Json, type JsonObject } from "../flow/json.ts";
 import { errorText, shownInLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
-import { StudioRefusal } from "../studio/route.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import { cutText, fitted, MOST_CHARACTERS, plainDocument, plainText } from "./fit.ts";
 import type { AskedOf, McpGround, SaidToQuestion, McpTool, McpAnswer, McpCall } from "./ground.ts";
 import { offeredTools, toolNamed } from "./offer.ts";
@@ -51,25 +51,32 @@ export function createSdkServer(serving: Serving, isCutCancel: boolean): SdkServ
       inputRequired: { roundTimeoutMs: ASKED_SECONDS * 1000, maxRounds: 16 },
     },
   );
-  const invalid = (why: string) => new sdk.ProtocolError(INVALID_PARAMS, why);
-  server.setRequestHandler("tools/list", async (_request, context) => ({
+  const refused = (code: number, why: string) => new sdk.ProtocolError(code, plainText(ground.redact(why)));
+  const invalid = (why: string) => refused(INVALID_PARAMS, why);
+  const answers = (method: string, answer: Parameters<SdkServer["setRequestHandler"]>[1]) =>
+    server.setRequestHandler(method, async (request, context) => {
+      try {
+        return await answer(request, context);
+      } catch (error) {
+        throw error instanceof sdk.ProtocolError ? error : refused(INTERNAL_ERROR, refusalOf(error).reason);
+      }
+    });
+  answers("tools/list", async (_request, context) => ({
     tools: (await offeredTools(ground, canElicit(server, context))).map(listed),
   }));
-  server.setRequestHandler("tools/call", async ({ params = {} }, context) => {
+  answers("tools/call", async ({ params = {} }, context) => {
     const name = typeof params.name === "string" ? params.name : "";
     const tool = await toolNamed(ground, canElicit(server, context), name);
     if (tool === undefined) throw invalid(`There is no tool "${quoted(name)}".`);
     const answer = await answered(tool, callOf(serving, server, context, params, isCutCancel), ground);
     return answer.kind === "ask" ? await askResult(serving, answer) : resultOf(answer, ground);
   });
-  server.setRequestHandler("resources/list", async () => ({ resources: await listedResources(ground) }));
-  server.setRequestHandler("resources/templates/list", () =>
-    Promise.resolve({ resourceTemplates: resourceTemplates() }),
-  );
-  server.setRequestHandler("resources/read", async ({ params = {} }) => {
+  answers("resources/list", async () => ({ resources: ground.redact(await listedResources(ground)) }));
+  answers("resources/templates/list", () => Promise.resolve({ resourceTemplates: resourceTemplates() }));
+  answers("resources/read", async ({ params = {} }) => {
     const uri = typeof params.uri === "string" ? params.uri : "";
     const found = await readResource(ground, uri).catch((error: unknown) => {
-      throw invalid(plainText(refusalOf(error).reason));
+      throw invalid(refusalOf(error).reason);
     });
     if (found === null) throw invalid(`There is no resource ${quoted(uri)}.`);
     return { contents: [found] };
@@ -78,11 +85,12 @@ export function createSdkServer(serving: Serving, isCutCancel: boolean): SdkServ
 }
 
 function quoted(name: string): string {
-  return plainText(shownInLine(name, 200));
+  return shownInLine(name, 200);
 }
 
-/** The code of JSON-RPC. */
+/** Codes of JSON-RPC. */
 const INVALID_PARAMS = -32_602;
+const INTERNAL_ERROR = -32_603;
 
 function listed({ name, title, description, inputSchema, isLook }: McpTool): JsonObject {
   const isRun = !isLook && name !== "run_stop";
@@ -157,7 +165,7 @@ type Refused = {
 };
 
 function refusalOf(error: unknown): Refused {
-  if (error instanceof StudioRefusal) {
+  if (error instanceof RequestRefusal) {
     const { v: _v, trust: _trust, ...refusal } = error.refusal;
     return refusal;
   }

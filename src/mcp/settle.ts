@@ -10,7 +10,7 @@ import { findRun, readRow, show, summarise } from "../run/records/runs.ts";
 import { acceptImported } from "../run/trust/foreign-state.ts";
 import { momentsOf } from "../run/watch/follow.ts";
 import { systemClock } from "../run/world/clock.ts";
-import { StudioRefusal } from "../studio/route.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
 import { plainText } from "./fit.ts";
 import { choiceMeant, formOf } from "./form.ts";
@@ -35,12 +35,16 @@ export async function awaitRun(
   const round = (call.said?.round ?? 0) + 1;
   const isDeclined = call.said !== null && call.said.answer === null && question?.id === call.said.question;
   if (question !== undefined && question.id !== "-" && call.canAsk && !isDeclined && round <= MOST_ROUNDS)
-    return { kind: "ask", asked: { run, question: question.id, round }, ...formOf(shown.agent, question) };
+    return {
+      kind: "ask",
+      asked: { run, question: question.id, round },
+      ...formOf(shown.agent, ground.redact(question)),
+    };
   return runAnswer(shown, { ...ground, hasAnswerTool: !call.canAsk });
 }
 
 async function follow(
-  { signal: closing }: McpGround,
+  { signal: closing, redact }: McpGround,
   journal: Journal,
   run: string,
   call: McpCall,
@@ -51,7 +55,7 @@ async function follow(
   let before = "";
   for await (const moments of momentsOf(journal, row, { clock: systemClock, signal })) {
     const { entry, after } = moments.at(-1)!;
-    const now = stateLine(after);
+    const now = stateLine(after, redact);
     if (now !== before) call.progress?.(entry.seq, now);
     before = now;
     if (signal.aborted) return;
@@ -67,8 +71,8 @@ const LAG_MS = 50;
 const LOOKS = 200;
 
 /** `initial.note #1 · 2 turns · $0.0123` */
-function stateLine({ lanes, usage }: State): string {
-  const steps = lanes.map(({ step, visit }) => `${plainText(shownInLine(step, 80))} #${visit}`);
+function stateLine({ lanes, usage }: State, redact: McpGround["redact"]): string {
+  const steps = lanes.map(({ step, visit }) => `${plainText(shownInLine(redact(step), 80))} #${visit}`);
   const cost = usage.costUsd === null || usage.costUsd === 0 ? [] : [`$${usage.costUsd.toFixed(4)}`];
   const turns = `${usage.turns} ${usage.turns === 1 ? "turn" : "turns"}`;
   return [...(steps.length === 0 ? ["no step under way"] : steps.slice(0, 5)), turns, ...cost].join(" · ");
@@ -106,7 +110,7 @@ export async function giveAnswer(
   }
   const choices = asked.isNameless ? null : choicesHere(question);
   if (choices === null)
-    throw new StudioRefusal(
+    throw new RequestRefusal(
       403,
       "PERSON_NEEDED",
       `Only a person may answer this. In a terminal: ${typed(`lockstep answer ${run}`)}`,
@@ -120,8 +124,8 @@ export async function giveAnswer(
   return run;
 }
 
-function refusal(field: string, why: string): StudioRefusal {
-  return new StudioRefusal(400, "USAGE", why, { field });
+function refusal(field: string, why: string): RequestRefusal {
+  return new RequestRefusal(400, "USAGE", why, { field });
 }
 
 /** Starts the command that goes on with a run; somebody who was faster is as good. */
@@ -133,7 +137,7 @@ export async function resumeDriven(
   const { run, state } = summarise(await findRun(journal, ref));
   if (state === "running") return run;
   if (state === "paused")
-    throw new StudioRefusal(
+    throw new RequestRefusal(
       409,
       "RUN_PAUSED",
       `Somebody paused run ${run}. In a terminal: lockstep continue ${run}`,
@@ -142,7 +146,7 @@ export async function resumeDriven(
   try {
     await driver.start({ words }, run);
   } catch (error) {
-    if (!(error instanceof StudioRefusal && error.refusal.code === "RUN_OWNED_ELSEWHERE")) throw error;
+    if (!(error instanceof RequestRefusal && error.refusal.code === "RUN_OWNED_ELSEWHERE")) throw error;
   }
   return run;
 }

@@ -4,25 +4,25 @@
  */
 import type { State } from "../engine/decide/state.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
-import type { Deed } from "../flow/deed.ts";
 import type { StepId } from "../flow/flow.ts";
 import type { JsonObject } from "../flow/json.ts";
 import type { Moment } from "../story/story.ts";
 import { unaskableIn } from "./asking.ts";
 import { choicesFor, type Happening } from "./choices.ts";
-import { hitsIn, shownIn } from "./cover.ts";
+import { shownIn } from "./cover.ts";
 import type { Element } from "./elements.ts";
-import { firstMoment, stateKey, taken, type Course, type Walked } from "./stepping.ts";
+import {
+  foundWays,
+  NOWHERE,
+  type FoundWays,
+  type Trail,
+  type Trails,
+  type UnaskableAt,
+  type FoundWay,
+} from "./found-ways.ts";
+import { firstMoment, stateKey, taken, type Course } from "./stepping.ts";
 
-export type Searched = {
-  /** Elements that were shown, each with how much has to happen until then. */
-  readonly found: ReadonlyMap<string, number>;
-  /** The way that shows the element first, and on to an end, a completed one where there is one that is not far. */
-  readonly wayTo: (id: string) => Walked;
-  /** Which of these the way to the element shows; they are taken out of the set. */
-  readonly shownOnWayTo: (id: string, way: Walked, open: Set<string>) => readonly string[];
-  /** Prompts that cannot be made on a way that the flow allows: for each reason the first such way. */
-  readonly unaskable: readonly { readonly step: StepId; readonly why: string; readonly way: Walked }[];
+export type Searched = FoundWays & {
   /** States that were told apart. */
   readonly states: number;
   /** The search ended because there was nothing left to try, so that what was not found cannot happen. */
@@ -37,13 +37,17 @@ export type SearchOptions = {
 
 const MOST_STATES = 150_000;
 
-export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }: SearchOptions): Searched {
+/** Gives back control again and again, with the number of states so far: a large flow takes seconds. */
+export function* search(
+  flow: Prepared,
+  { args = {}, most = MOST_STATES, wanted }: SearchOptions,
+): Generator<number, Searched> {
   const first = firstMoment(flow, args);
-  const nodes: Node[] = [{ state: first.after, from: -1, length: 0, leg: { course: [], moments: [first] } }];
+  const nodes: Node[] = [{ state: first.after, from: -1, leg: NOWHERE, length: 0 }];
   const known = new Map<string, number>([[stateKey(flow, first.after), 0]]);
   const edges: Edge[][] = [];
-  const ways = new Map<string, Way>();
-  const unaskable = new Map<string, number>();
+  const ways = new Map<string, FoundWay>();
+  const unaskable = new Map<string, UnaskableAt>();
   for (const id of shownIn(first)) ways.set(id, { at: 0, leg: NOWHERE });
 
   // Fewest visits first: of two ways to the same state, the one that leaves more of them for what comes next.
@@ -51,20 +55,23 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
   waiting.add(0, 0);
   for (let at = waiting.next(); at !== undefined && nodes.length < most; at = waiting.next()) {
     if (edges[at] !== undefined) continue;
+    yield nodes.length;
     const { state, length } = nodes[at]!;
     const key = stateKey(flow, state);
     const out: Edge[] = [];
     edges[at] = out;
     const trouble = unaskableIn(flow, state);
-    if (trouble !== null && !unaskable.has(trouble.why)) unaskable.set(trouble.why, at);
+    if (trouble !== null && !unaskable.has(trouble.why))
+      unaskable.set(trouble.why, { at, step: state.lanes[0]!.step });
     for (const choice of choicesFor(flow, state)) {
       const moment = taken(flow, state, choice);
       if (moment === null) continue;
-      const leg = pumped(flow, key, choice, moment);
-      const { after } = leg.moments.at(-1)!;
+      const moments = pumped(flow, key, choice, moment);
+      const { after } = moments.at(-1)!;
+      const leg = moments.map(() => choice);
       const next = stateKey(flow, after);
       const visits = after.iterations;
-      const node: Node = { state: after, from: at, length: length + leg.course.length, leg };
+      const node: Node = { state: after, from: at, leg, length: length + leg.length };
       let to = known.get(next);
       if (to === undefined) {
         to = nodes.push(node) - 1;
@@ -74,42 +81,65 @@ export function search(flow: Prepared, { args = {}, most = MOST_STATES, wanted }
         nodes[to] = node;
         waiting.add(to, visits);
       }
-      out.push({ choice, times: leg.course.length, to });
-      for (const one of leg.moments)
-        for (const id of shownIn(one)) if (!ways.has(id)) ways.set(id, { at, leg });
+      out.push({ choice, times: leg.length, to });
+      for (const one of moments) for (const id of shownIn(one)) if (!ways.has(id)) ways.set(id, { at, leg });
     }
   }
   const graph: Graph = { flow, nodes, edges };
   const atSteps = nodesBySteps(nodes);
   for (const element of wanted) {
     if (ways.has(element.id) || !isCounted(flow, element)) continue;
+    yield nodes.length;
     const among = element.step === null ? nodes.keys() : (atSteps.get(element.step) ?? []);
     const way = byCounting(graph, element, among);
     if (way !== null) ways.set(element.id, way);
   }
-  const finish = finisher(graph, known);
-  const shownUpTo = shownOnce(nodes);
-  const lengthOf = ({ at, leg }: Way) => nodes[at]!.length + leg.course.length;
   return {
-    found: new Map(Array.from(ways, ([id, way]) => [id, lengthOf(way)])),
-    wayTo: (id) => finish(walkedTo(nodes, ways.get(id)!)),
-    shownOnWayTo: (id, { moments }, open) => {
-      const { at } = ways.get(id)!;
-      const onWay = shownUpTo(at, open);
-      const beyond = hitsIn(moments.slice(nodes[at]!.length + 1)).keys();
-      return [...onWay, ...beyond.filter((other) => open.delete(other))];
-    },
-    unaskable: Array.from(unaskable, ([why, at]) => {
-      const way = walkedTo(nodes, { at, leg: NOWHERE });
-      return { step: nodes[at]!.state.lanes[0]!.step, why, way };
-    }),
+    ...foundWays(flow, first, forgotten(graph, known), ways, unaskable),
     states: nodes.length,
     isWhole: nodes.length < most,
   };
 }
 
+/** What ways are made of. The states take most of the memory of a search, and are decided again where a way needs them. */
+function forgotten({ nodes, edges }: Graph, known: ReadonlyMap<string, number>): Trails {
+  const distances = distancesToEnd(nodes, edges);
+  return {
+    trails: nodes.map(({ from, leg, length }) => ({ from, leg, length })),
+    known,
+    distances,
+    onward: nodes.map((_, at) => {
+      let best: Edge | undefined;
+      for (const edge of edges[at] ?? [])
+        if ((distances[edge.to] ?? Infinity) < (best === undefined ? Infinity : distances[best.to]!))
+          best = edge;
+      return best?.choice;
+    }),
+  };
+}
+
+/** Choices to a completed end, from every state that has one before it. */
+function distancesToEnd(nodes: readonly Node[], edges: Edges): readonly (number | undefined)[] {
+  const back: number[][] = nodes.map(() => []);
+  for (const [from, out] of edges.entries()) for (const { to } of out ?? []) back[to]!.push(from);
+  const distances: (number | undefined)[] = nodes.map(() => undefined);
+  let wave = [...nodes.keys()].filter((at) => nodes[at]!.state.verdict?.outcome === "completed");
+  for (const at of wave) distances[at] = 0;
+  for (let distance = 1; wave.length > 0; distance++) {
+    const next: number[] = [];
+    for (const at of wave)
+      for (const from of back[at]!)
+        if (distances[from] === undefined) {
+          distances[from] = distance;
+          next.push(from);
+        }
+    wave = next;
+  }
+  return distances;
+}
+
 /** The same again and again, until a count makes a difference. Visits alone make one where the run ends by them. */
-function pumped(flow: Prepared, key: string, choice: Happening, moment: Moment): Walked {
+function pumped(flow: Prepared, key: string, choice: Happening, moment: Moment): readonly Moment[] {
   const { before, after } = moment;
   const moments = [moment];
   if (stateKey(flow, after) === key && (flow.stop.kind !== "end" || after.iterations === before.iterations))
@@ -119,51 +149,7 @@ function pumped(flow: Prepared, key: string, choice: Happening, moment: Moment):
       moments.push(again);
       if (stateKey(flow, again.after) !== key) break;
     }
-  return { course: moments.map(() => choice), moments };
-}
-
-/** A way goes on to a completed end where there is one, by the shortest way that was found. */
-function finisher(
-  { flow, nodes, edges }: Graph,
-  index: ReadonlyMap<string, number>,
-): (way: Walked) => Walked {
-  const distances = distancesToEnd(nodes, edges);
-  const distance = (edge: Edge) => distances.get(edge.to) ?? Infinity;
-  return ({ course, moments }) => {
-    const whole = [...course];
-    const all = [...moments];
-    const here = index.get(stateKey(flow, all.at(-1)!.after));
-    const isFar = here !== undefined && (distances.get(here) ?? 0) > FAR;
-    for (let left = MOST_FINISHING; left > 0; left--) {
-      const state = all.at(-1)!.after;
-      const at = index.get(stateKey(flow, state));
-      if (state.pending.length === 0 || at === undefined) break;
-      let best: Edge | undefined;
-      for (const edge of edges[at] ?? [])
-        if (distance(edge) < (best === undefined ? Infinity : distance(best))) best = edge;
-      const choice = best?.choice ?? choicesFor(flow, state)[0];
-      const moment = choice === undefined ? null : taken(flow, state, choice);
-      if (moment === null || choice === undefined) break;
-      const until = isFar ? newlyBegun(all, moment) : undefined;
-      whole.push(choice);
-      all.push(moment);
-      if (until !== undefined) return { course: whole, moments: all, until };
-    }
-    return { course: whole, moments: all };
-  };
-}
-
-/** An end that is further off says nothing about the element: the test is over when the run goes on to a new step. */
-const FAR = 60;
-
-/** A step that begins in this moment, and in none before. */
-function newlyBegun(before: readonly Moment[], { deeds }: Moment): StepId | undefined {
-  for (const deed of deeds) {
-    if (deed.kind !== "began") continue;
-    const isSame = (other: Deed) => other.kind === "began" && other.step === deed.step;
-    if (!before.some((moment) => moment.deeds.some(isSame))) return deed.step;
-  }
-  return undefined;
+  return moments;
 }
 
 /** Nodes in the order of their visits; of the same number, those that came first. */
@@ -187,18 +173,8 @@ function createWaiting(): {
 }
 
 const MOST_PUMPED = 600;
-const MOST_FINISHING = 400;
 
-/** `leg`: what led here from the node before. */
-type Node = {
-  readonly state: State;
-  readonly from: number;
-  /** How much has to happen until the run is here. */
-  readonly length: number;
-  readonly leg: Walked;
-};
-/** To a node, and on. */
-type Way = { readonly at: number; readonly leg: Walked };
+type Node = Trail & { readonly state: State };
 type Edge = { readonly choice: Happening; readonly times: number; readonly to: number };
 type Edges = readonly (readonly Edge[])[];
 type Graph = {
@@ -206,55 +182,6 @@ type Graph = {
   readonly nodes: readonly Node[];
   readonly edges: Edges;
 };
-
-const NOWHERE: Walked = { course: [], moments: [] };
-
-/** Ways share their beginnings: a node up to which everything was taken out is not looked at again. */
-function shownOnce(nodes: readonly Node[]): (at: number, open: Set<string>) => readonly string[] {
-  const done = new Set<number>([-1]);
-  return (at, open) => {
-    const fresh: number[] = [];
-    for (let here = at; !done.has(here); here = nodes[here]!.from) {
-      done.add(here);
-      fresh.push(here);
-    }
-    const moments = fresh.toReversed().flatMap((node) => nodes[node]!.leg.moments);
-    return [...hitsIn(moments).keys()].filter((id) => open.delete(id));
-  };
-}
-
-/** What is known of the nodes on the way is not decided again. */
-function walkedTo(nodes: readonly Node[], { at, leg }: Way): Walked {
-  const legs = [leg];
-  for (let here = at; here !== -1; here = nodes[here]!.from) legs.push(nodes[here]!.leg);
-  const course: Happening[] = [];
-  const moments: Moment[] = [];
-  for (let place = legs.length - 1; place >= 0; place--) {
-    for (const choice of legs[place]!.course) course.push(choice);
-    for (const moment of legs[place]!.moments) moments.push(moment);
-  }
-  return { course, moments };
-}
-
-/** Steps to a completed end, from every state that has one before it. */
-function distancesToEnd(nodes: readonly Node[], edges: Edges): ReadonlyMap<number, number> {
-  const back: number[][] = nodes.map(() => []);
-  for (const [from, out] of edges.entries()) for (const { to } of out ?? []) back[to]!.push(from);
-  const distances = new Map<number, number>();
-  let wave = [...nodes.keys()].filter((at) => nodes[at]!.state.verdict?.outcome === "completed");
-  for (const at of wave) distances.set(at, 0);
-  for (let distance = 1; wave.length > 0; distance++) {
-    const next: number[] = [];
-    for (const at of wave)
-      for (const from of back[at]!)
-        if (!distances.has(from)) {
-          distances.set(from, distance);
-          next.push(from);
-        }
-    wave = next;
-  }
-  return distances;
-}
 
 /** Whether a circle can lead to the element: it is about a count, and the count is within reach. */
 function isCounted({ limits }: Prepared, { id, kind }: Element): boolean {
@@ -274,7 +201,7 @@ function nodesBySteps(nodes: readonly Node[]): ReadonlyMap<StepId, readonly numb
 }
 
 /** A circle is gone round until the count that the element is about is reached. */
-function byCounting(graph: Graph, element: Element, among: Iterable<number>): Way | null {
+function byCounting(graph: Graph, element: Element, among: Iterable<number>): FoundWay | null {
   const { flow, nodes, edges } = graph;
   const isAbout = (from: State, to: State) => countOf(element, to) > countOf(element, from);
   // A turn is counted within one visit: what leads to the same question again is a call or two.
@@ -307,9 +234,8 @@ function countOf({ id, step }: Element, state: State): number {
 }
 
 /** null: a round does not raise the count, so that no number of rounds leads there, or the run ends before. */
-function goRound(flow: Prepared, from: State, circle: Course, element: Element): Walked | null {
+function goRound(flow: Prepared, from: State, circle: Course, element: Element): Course | null {
   const course: Happening[] = [];
-  const moments: Moment[] = [];
   let state = from;
   while (course.length < MOST_ROUND) {
     const before = countOf(element, state);
@@ -317,8 +243,7 @@ function goRound(flow: Prepared, from: State, circle: Course, element: Element):
       const moment = taken(flow, state, choice);
       if (moment === null) return null;
       course.push(choice);
-      moments.push(moment);
-      for (const shown of shownIn(moment)) if (shown === element.id) return { course, moments };
+      for (const shown of shownIn(moment)) if (shown === element.id) return course;
       if (moment.after.pending.length === 0) return null;
       state = moment.after;
     }

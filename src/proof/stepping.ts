@@ -93,7 +93,8 @@ export function stateKey(flow: Prepared, state: State): string {
   // In its first visit a run may be forgiven what it is not later.
   const first = state.iterations === 1 ? "first" : "";
   const asked = unaskableIn(flow, state) === null ? handedKey(flow, state) : "unaskable";
-  return `${lanes}|${fork}|${state.queue.join(",")}|${state.failing}|${state.halted.length}|${first}|${asked}`;
+  // Joined, not put together: of a text that was, all its parts stay in memory.
+  return [lanes, fork, state.queue.join(","), state.failing, state.halted.length, first, asked].join("|");
 }
 
 function laneKey(flow: Prepared, state: State, lane: Lane): string {

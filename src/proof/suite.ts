@@ -13,26 +13,45 @@ import type { Happening } from "./choices.ts";
 import { draftsOf } from "./answers.ts";
 import { inputFor } from "./arguments.ts";
 import type { Searched } from "./search.ts";
-import type { Course, Walked } from "./stepping.ts";
+import type { Walked } from "./stepping.ts";
+
+/** A test and its way: a number for each choice. Ways of a large flow take more memory than everything else. */
+export type WayDraft = { readonly test: FlowTest; readonly course: Uint32Array };
 
 export type Drafts = {
-  readonly tests: readonly { readonly test: FlowTest; readonly course: Course }[];
+  readonly tests: readonly WayDraft[];
   /** Wanted elements that no way shows. */
   readonly missing: readonly string[];
 };
 
-/** Tests for these elements, without expectations: those are observed when a test is run. */
-export function suiteOf(flow: Flow, args: JsonObject, found: Searched, wanted: ReadonlySet<string>): Drafts {
+/** Tests for these elements, without expectations: those are observed when a test is run. Gives back control after each. */
+export function* suiteOf(
+  flow: Flow,
+  args: JsonObject,
+  found: Searched,
+  wanted: ReadonlySet<string>,
+): Generator<undefined, Drafts> {
   const missing = [...wanted].filter((id) => !found.found.has(id));
   const lengthOf = (id: string) => found.found.get(id)!;
   const open = new Set([...wanted].filter((id) => found.found.has(id)));
-  const tests: { readonly test: FlowTest; readonly course: Course }[] = [];
+  const tests: WayDraft[] = [];
+  const numbers = new Map<Happening, number>();
+  const numberOf = (choice: Happening) => {
+    const known = numbers.get(choice) ?? numbers.size;
+    numbers.set(choice, known);
+    return known;
+  };
   const ids = [...found.found.keys()].filter((id) => open.has(id));
   for (const id of ids.toSorted((a, b) => lengthOf(b) - lengthOf(a))) {
     if (!open.has(id)) continue;
+    yield;
     const way = found.wayTo(id);
     const covers = found.shownOnWayTo(id, way, open);
-    if (covers.length > 0) tests.push({ test: testOfWay(flow, args, way, covers), course: way.course });
+    if (covers.length > 0)
+      tests.push({
+        test: testOfWay(flow, args, way, covers),
+        course: Uint32Array.from(way.course, numberOf),
+      });
   }
   return { tests: tests.toReversed(), missing };
 }

@@ -9,11 +9,14 @@ import {
 import type { Json, JsonObject } from "../flow/json.ts";
 import { isObject } from "../flow/json.ts";
 
-const HEAD = "# yaml-language-server: $schema=../../../node_modules/lockstep/schemas/tests.schema.json";
-
-/** `about`: lines of a comment at the top. */
-export function writeTests(tests: readonly FlowTest[], about: readonly string[]): string {
-  const lines = [HEAD, ...about.map((line) => `# ${line}`), "tests:", ...testItems(tests)];
+/** `schemas`: the way from the file to the schemas for editors; null: there are none. `about`: lines of a comment at the top. */
+export function writeTests(
+  tests: readonly FlowTest[],
+  about: readonly string[],
+  schemas: string | null,
+): string {
+  const head = schemas === null ? [] : [`# yaml-language-server: $schema=${schemas}/tests.schema.json`];
+  const lines = [...head, ...about.map((line) => `# ${line}`), "tests:", ...testItems(tests)];
   return `${lines.join("\n")}\n`;
 }
 
@@ -68,7 +71,15 @@ function aroundOf(around: Around): JsonObject {
   );
   const tools = Object.entries(around.tools).map(
     ([name, given]) =>
-      [name, oneOrAll(given.map(({ ok, content }) => (ok ? content : { ok, content })))] as const,
+      [
+        name,
+        oneOrAll(
+          given.map(({ ok, content }) => {
+            const text = asItIs(content);
+            return ok && typeof text === "string" ? text : { ...(!ok && { ok }), content: text };
+          }),
+        ),
+      ] as const,
   );
   const { hooks, sights, answers, github, clock, order } = around;
   return {
@@ -89,8 +100,13 @@ function oneOrAll(values: readonly Json[]): Json {
 
 function checkText(given: CheckGiven): Json {
   return given.kind === "output"
-    ? { exit: given.exit, stdout: given.stdout, stderr: given.stderr }
+    ? { exit: given.exit, stdout: asItIs(given.stdout), stderr: asItIs(given.stderr) }
     : given.kind;
+}
+
+/** What begins as the name of a fixture would be read as one. */
+function asItIs(text: string): Json {
+  return text.startsWith("file:") ? { text } : text;
 }
 
 /** YAML on one line. */

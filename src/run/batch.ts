@@ -20,7 +20,7 @@ import { startOf } from "./records/runs.ts";
 import { load, type Loaded } from "./load.ts";
 import type { DriveOptions, RunOptions } from "./options.ts";
 import { findProject, recordPlace } from "./world/project.ts";
-import { toFailure, type Result } from "../tell/result.ts";
+import { stoppedEarly, toFailure, type Result } from "../tell/result.ts";
 import { resultIfOver, resume } from "./resume.ts";
 import { admit, journalOn, newRunId, redactorOf, runLoaded, withStack } from "./open.ts";
 import { startFolder } from "./world/workplace.ts";
@@ -131,7 +131,8 @@ async function drive(
   const elapsed = createElapsed(clock);
   onBatch?.(kept === null ? null : record.batch, record.items, record.agent);
   const results = await inTurn(record.items, record.concurrency, signal, async (item) => {
-    const result = await work(item);
+    const worked = await work(item);
+    const result = signal?.aborted === true ? stoppedEarly(worked) : worked;
     onResult?.(item, result);
     return result;
   });
@@ -140,9 +141,11 @@ async function drive(
   return toBatch(record, kept !== null && isOpen, results, elapsed());
 }
 
-/** Whether `resume` may lead on, now, once what holds the run has let go of it, or once its record is restored. */
-function isUnfinished({ success, resumable, outcome, code }: Result): boolean {
-  return !success && (resumable || outcome === "waiting" || HELD.has(code ?? ""));
+/** Whether `resume` may lead on, now, once what holds the run has let go of it, or once what it needs is there again. */
+function isUnfinished({ success, resumable, outcome, code, run, flow }: Result): boolean {
+  const isStopped = resumable || outcome === "waiting" || outcome === "interrupted";
+  const isRefused = run !== null && flow === null;
+  return !success && (isStopped || isRefused || HELD.has(code ?? ""));
 }
 
 const HELD: ReadonlySet<string> = new Set(["RUN_OWNED_ELSEWHERE", "RUN_PAUSED", "JOURNAL_UNAVAILABLE"]);

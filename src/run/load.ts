@@ -76,11 +76,19 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
 function naming(problem: Problem, agent: string, project: Project): Problem {
   if (problem.code !== "AC-SERVICE-001") return problem;
   const names = listAgents(project);
+  const isPath = /[/\\]/.test(agent);
   const there =
     names.length === 0
-      ? `${project.agentsDir} contains no agents; create one with: lockstep init ${agent}`
-      : `there is: ${names.slice(0, 20).join(", ")}`;
-  return { ...problem, fix: `${problem.fix}${didYouMean(agent, names)} In this project ${there}.` };
+      ? `${project.agentsDir} contains no agents; create one with: lockstep init ${isPath ? "NAME" : agent}`
+      : `there is: ${names.slice(0, 20).join(", ")}.`;
+  const fix = isPath ? namedByPath(agent, names) : `${problem.fix}${didYouMean(agent, names)}`;
+  return { ...problem, fix: `${fix} In this project ${there}` };
+}
+
+/** The nearest part of the path that names an agent, as in `.agent/notes/agent.json`. */
+function namedByPath(path: string, names: readonly string[]): string {
+  const name = path.split(/[/\\]/).findLast((part) => names.includes(part));
+  return `Write the name of the agent${name === undefined ? "" : `, ${name},`} instead of a path.`;
 }
 
 /** Parameters whose flag is one of the command line. A flag that is reserved is an error, any other is worth knowing. */

@@ -1,29 +1,27 @@
 /** Where a run that travels works on this machine: its source is fetched into a mirror, its files are made as the record says. */
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join, normalize } from "node:path";
-import { CHECKOUT_MS, type Git, type GitAnswer } from "../effects/git/git.ts";
+import type { Git } from "../effects/git/git.ts";
 import { tipOf } from "../effects/git/git-queries.ts";
 import { addressesOf, remoteDigest } from "../effects/git/remote.ts";
 import {
-  CHECKED,
   heldIn,
   isAt,
+  must,
   resetTo,
   restoreHeld,
   SnapshotFailed,
   unbundle,
 } from "../effects/git/snapshot.ts";
 import { makeWorktree, restoreWorktree } from "../effects/git/worktree.ts";
-import { inTurn, takeTurn } from "../effects/process/turn.ts";
 import { RunnerError, type Blobs, type Ports } from "../engine/ports.ts";
-import type { Event, Remote, Source, Tree, Worktree } from "../flow/event.ts";
+import type { Remote, Source, Tree, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { RecordDamaged } from "../journal/errors.ts";
 import type { RecordedRun } from "./records/runs.ts";
-import { ANY_REPOSITORY, mayFetch, readRepositoryAddress } from "./source-address.ts";
+import { fetched, isDamage, mirrorOf, remoteFor, type MirrorOptions } from "./source-mirror.ts";
 import {
   asUnavailable,
   sharedCommit,
@@ -35,18 +33,13 @@ import {
 } from "./tree.ts";
 import { isInsideProject, isThere, realPath } from "./world/files.ts";
 import { gitFor } from "./world/worktree.ts";
+import { makeFolder } from "../journal/make-folder.ts";
 
-export type PlaceOptions = {
-  /** The folder of this worker for mirrors and for the files of runs. */
-  readonly work: string;
-  /** Its `run.started`, which names a source. */
-  readonly started: Event & { readonly type: "run.started" };
+export type PlaceOptions = MirrorOptions & {
   /** The newest files that its journal names. */
   readonly newest: Tree | null;
   readonly flow: Flow;
   readonly blobs: Blobs;
-  /** Patterns of the addresses that this worker fetches from; any but files of its own machine where it is absent. */
-  readonly repositories?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
 };
@@ -144,9 +137,9 @@ const BRANCH = /^(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\p{Cc}./-][^\
 async function make(options: PlaceOptions, asked: Asked, folder: string): Promise<TravelPlace> {
   const { started, newest, flow, blobs, env, signal } = options;
   const { source, within, run } = asked;
-  const remote = remoteFor(options, asked);
+  const remote = remoteFor(options, asked.remote);
   const [home, stateDir] = [join(folder, "home"), stateIn(options.work, run)];
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  makeFolder(stateDir, { mode: 0o700 });
   const inFolder = (until: AbortSignal) =>
     gitFor({ env, signal: until }, [home, join(folder, "tree")], { run });
   const git = inFolder(signal);
@@ -189,7 +182,7 @@ async function make(options: PlaceOptions, asked: Asked, folder: string): Promis
   const cwd = join(top, within);
   requireWithin(home, join(home, within), run);
   requireWithin(top, cwd, run);
-  mkdirSync(cwd, { recursive: true });
+  makeFolder(cwd);
   const root = rootIn(home, within);
   return {
     root,
@@ -220,10 +213,10 @@ async function makeHome(options: PlaceOptions, asked: Asked, git: Git, folder: s
   const mirror = commit === null || remote === null ? null : await fetched(options, git, remote, commit);
   for (const name of ["home", "tree", "home.index", "tree.index"])
     rmSync(join(folder, name), { recursive: true, force: true });
-  mkdirSync(home, { recursive: true });
+  makeFolder(home);
   must(await git(home, ["init", "--quiet", "--initial-branch=main", "--template=", home]));
   if (mirror !== null) {
-    mkdirSync(join(home, ".git", "objects", "info"), { recursive: true });
+    makeFolder(join(home, ".git", "objects", "info"));
     writeFileSync(join(home, ".git", "objects", "info", "alternates"), `${join(mirror, "objects")}\n`);
   }
   if (source.kind === "bundle") await unpack(options, git, source, folder);
@@ -331,17 +324,6 @@ function rootIn(home: string, within: string): string {
   }
 }
 
-// The mirror.
-
-function mirrorOf(work: string, { url }: Remote): string {
-  return join(work, "mirrors", `${createHash("sha256").update(url).digest("hex").slice(0, 32)}.git`);
-}
-
-/** Whether git complains about its own files here, and not about a server that is away. */
-function isDamage(why: string, mirror: string): boolean {
-  return why.includes(mirror) || /corrupt|loose object|packfile|bad object|unable to read/i.test(why);
-}
-
 /** A link among the files of a run does not lead it elsewhere on this machine. */
 function requireWithin(top: string, folder: string, run: string): void {
   let there = folder;
@@ -351,76 +333,4 @@ function requireWithin(top: string, folder: string, run: string): void {
     "WORKTREE_UNAVAILABLE",
     `The folder of run ${run} does not lie within its files: a symbolic link leads out of them.`,
   );
-}
-
-/** Why this worker has nothing to do with the address; null: it may fetch from there and push to it. */
-function forbidden({ repositories = ANY_REPOSITORY }: PlaceOptions, { url }: Remote): string | null {
-  const address = readRepositoryAddress(url);
-  if ("fault" in address) return address.fault;
-  return mayFetch(address, repositories)
-    ? null
-    : "no pattern matches it. Add its address to fleet.repositories in the config.json of the worker";
-}
-
-/** The remote that git is told of. One that is forbidden is left out where the run has its files without it, and pushes nothing. */
-function remoteFor(options: PlaceOptions, { remote, run }: Asked): Remote | null {
-  const fault = remote === null ? null : forbidden(options, remote);
-  if (remote === null || fault === null) return remote;
-  const { push, createPr } = options.started.worktree?.finalize ?? {};
-  if (push !== true && createPr !== true) return null;
-  throw new RunnerError(
-    "REPOSITORY_FORBIDDEN",
-    `This worker does not push the result of run ${run} to ${shownInLine(remote.url, 200)}: ${fault}.`,
-  );
-}
-
-/** The mirror of a repository, with this commit in it. */
-async function fetched(options: PlaceOptions, git: Git, remote: Remote, commit: string): Promise<string> {
-  const { work, started } = options;
-  const fault = forbidden(options, remote);
-  if (fault !== null)
-    throw new RunnerError(
-      "REPOSITORY_FORBIDDEN",
-      `This worker does not fetch the files of run ${started.run} from ${shownInLine(remote.url, 200)}: ${fault}.`,
-    );
-  const mirror = mirrorOf(work, remote);
-  return await inTurn(mirror, async () => {
-    mkdirSync(mirror, { recursive: true });
-    const turn = await takeTurn(mirror);
-    if ("why" in turn)
-      throw new RunnerError("WORKTREE_UNAVAILABLE", `The mirror of ${remote.url} is not free: ${turn.why}.`);
-    try {
-      const at = ["--git-dir", mirror];
-      if (!existsSync(join(mirror, "HEAD")))
-        must(await git(mirror, ["init", "--quiet", "--bare", "--template=", mirror]));
-      const has = async () => (await git(mirror, [...at, "cat-file", "-e", `${commit}^{tree}`])).ok;
-      if (await has()) return mirror;
-      const flags = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"];
-      const how = { timeoutMs: CHECKOUT_MS, outside: true } as const;
-      const fetch = (refs: string) =>
-        git(mirror, [...at, ...CHECKED, "fetch", ...flags, "--", remote.url, refs], how);
-      const exact = await fetch(`+${commit}:refs/lockstep/${commit}`);
-      // Some servers give only what a branch names.
-      const all = exact.ok ? exact : await fetch("+refs/heads/*:refs/lockstep/heads/*");
-      if (!all.ok && isDamage(all.why, mirror)) throw new SnapshotFailed(all.why);
-      if (!all.ok)
-        throw new RunnerError(
-          "WORKTREE_UNAVAILABLE",
-          `git cannot fetch ${remote.url}: ${shownInLine(all.why, 300)}.`,
-        );
-      if (!(await has()))
-        throw new RunnerError(
-          "WORKTREE_UNAVAILABLE",
-          `${remote.url} does not have the commit ${commit} of run ${started.run}.`,
-        );
-      return mirror;
-    } finally {
-      turn.release();
-    }
-  });
-}
-
-function must(answer: GitAnswer): string {
-  if (answer.ok) return answer.out;
-  throw new SnapshotFailed(answer.why);
 }

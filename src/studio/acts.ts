@@ -21,25 +21,19 @@ import {
   required,
   textMember,
   wordMember,
-} from "./body.ts";
-import { judgeArguments, lineText, runLine, type CommandLine } from "./command-line.ts";
-import {
-  reply,
-  journalFor,
-  StudioRefusal,
-  type StudioAnswer,
-  type StudioRequest,
-  type Studio,
-} from "./route.ts";
-import { requireTrusted } from "./trusting.ts";
+} from "../serve/body.ts";
+import { judgeArguments, lineText, runLine, type CommandLine } from "../serve/command-line.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
+import { reply, journalFor, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
+import { requireTrusted } from "../serve/trusting.ts";
+import type { Refusal } from "./wire.ts";
 import type {
   AnsweredDocument,
   ArgumentsRequest,
-  Refusal,
   StartedDocument,
   StartRequest,
   SteeredDocument,
-} from "./wire.ts";
+} from "./wire-acts.ts";
 
 /** Refused before anything is started, where the reason is known here: then it is said per field. */
 export async function actStart({ body }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
@@ -48,13 +42,13 @@ export async function actStart({ body }: StudioRequest, studio: Studio): Promise
   const { flow, problems } = await agents.load(asked.agent);
   if (flow === null || hasErrors(problems)) {
     const why = `Agent "${asked.agent}" has errors, so it cannot run.`;
-    throw new StudioRefusal(409, "FLOW_INVALID", why, { problems });
+    throw new RequestRefusal(409, "FLOW_INVALID", why, { problems });
   }
   const startable = { flow, parameters: parametersOf(flow) };
   const { errors } = judgeArguments(startable, asked.args);
   const [first] = errors;
   if (first !== undefined)
-    throw new StudioRefusal(400, "PARAMETERS_INVALID", errors.map(({ message }) => message).join("\n"), {
+    throw new RequestRefusal(400, "PARAMETERS_INVALID", errors.map(({ message }) => message).join("\n"), {
       field: first.field ?? "args",
     });
   await requireTrusted(flow, studio, asked.trust);
@@ -89,17 +83,17 @@ export function argumentsRequest(body: JsonObject, { project, cwd }: Studio): Ar
   const [script, model] = [textMember(body, "script"), textMember(body, "model")];
   const limits = membersOf(body, "limits", isAmount, "an object of numbers");
   if (script !== undefined && !isBelow(project.root, resolve(cwd, script)))
-    throw new StudioRefusal(400, "USAGE", "The script must be a file of this project.", { field: "script" });
+    throw new RequestRefusal(400, "USAGE", "The script must be a file of this project.", { field: "script" });
   if (script !== undefined && model !== undefined)
-    throw new StudioRefusal(400, "USAGE", "A script replaces the model: give one of them.", {
+    throw new RequestRefusal(400, "USAGE", "A script replaces the model: give one of them.", {
       field: "model",
     });
   const input = textMember(body, "input");
   if (input !== undefined && holdsRedacted(input))
-    throw new StudioRefusal(400, "USAGE", HIDDEN_VALUE, { field: "input" });
+    throw new RequestRefusal(400, "USAGE", HIDDEN_VALUE, { field: "input" });
   const strange = Object.keys(limits ?? {}).find((name) => !/^[\w.-]+$/.test(name));
   if (strange !== undefined)
-    throw new StudioRefusal(400, "USAGE", `There is no limit "${strange.slice(0, 80)}".`, {
+    throw new RequestRefusal(400, "USAGE", `There is no limit "${strange.slice(0, 80)}".`, {
       field: "limits",
     });
   const optional = {
@@ -123,7 +117,7 @@ function isBelow(folder: string, path: string): boolean {
 export function digestIn(body: JsonObject): string | undefined {
   const digest = textMember(body, "trust");
   if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
-    throw new StudioRefusal(400, "USAGE", "That is not a digest of what is to be trusted.", {
+    throw new RequestRefusal(400, "USAGE", "That is not a digest of what is to be trusted.", {
       field: "trust",
     });
   return digest;
@@ -175,10 +169,10 @@ export async function goOnWith(
   if (offered !== null)
     return { v: 1, run, command: shownLine(studio, { words: [isPaused ? "continue" : "resume", run] }) };
   if (row.owned)
-    throw new StudioRefusal(409, "RUN_OWNED_ELSEWHERE", `A process is running run ${run} already.`);
+    throw new RequestRefusal(409, "RUN_OWNED_ELSEWHERE", `A process is running run ${run} already.`);
   const { resultIfOver } = await import("../run/resume.ts");
   if ((await resultIfOver(journal, run, studio.now())) !== null)
-    throw new StudioRefusal(409, "RUN_OVER", `Run ${run} has ended; there is nothing to resume.`);
+    throw new RequestRefusal(409, "RUN_OVER", `Run ${run} has ended; there is nothing to resume.`);
   const { current } = await readRow(journal, row);
   const flow = adopt ? (await studio.desk.agents.load(row.agent)).flow : current;
   if (flow !== null) await requireTrusted(flow, studio, trust);
@@ -208,7 +202,7 @@ export async function actAnswer({ params, body }: StudioRequest, studio: Studio)
   const journal = await journalFor(studio, ref);
   const { asked, question } = await openQuestionOf(journal, ref, id);
   if (!(question.free ? said.trim() !== "" : question.choices.includes(said)))
-    throw new StudioRefusal(400, "USAGE", `"${said.slice(0, 80)}" is not an answer to this question.`, {
+    throw new RequestRefusal(400, "USAGE", `"${said.slice(0, 80)}" is not an answer to this question.`, {
       field: "answer",
     });
   const { run } = asked;
@@ -256,7 +250,7 @@ async function goesOn(
 }
 
 export function refusalIn(error: unknown): Refusal | null {
-  if (error instanceof StudioRefusal) return error.refusal;
+  if (error instanceof RequestRefusal) return error.refusal;
   return error instanceof RunnerError ? { v: 1, code: error.code, reason: error.message } : null;
 }
 
@@ -275,7 +269,7 @@ async function openQuestionOf(
   throw await whatBecameOf(journal, ref, id);
 }
 
-async function whatBecameOf(journal: Journal, ref: string, id: string): Promise<StudioRefusal> {
+async function whatBecameOf(journal: Journal, ref: string, id: string): Promise<RequestRefusal> {
   const row = await findRun(journal, ref);
   const found = { isAsked: false, told: null as { answer: string | null; by: string } | null };
   const { state } = await foldRun(journal, row, ({ entry: { event } }) => {
@@ -285,16 +279,20 @@ async function whatBecameOf(journal: Journal, ref: string, id: string): Promise<
   });
   const { isAsked, told } = found;
   if (told?.by === "expired")
-    return new StudioRefusal(409, "QUESTION_EXPIRED", `Nobody answered question ${id} in time.`);
+    return new RequestRefusal(409, "QUESTION_EXPIRED", `Nobody answered question ${id} in time.`);
   if (told !== null && told.answer !== null) {
     const who = WHO_SAID[told.by] ?? told.by;
-    return new StudioRefusal(409, "QUESTION_ANSWERED", `Question ${id} was answered ${who}: ${told.answer}.`);
+    return new RequestRefusal(
+      409,
+      "QUESTION_ANSWERED",
+      `Question ${id} was answered ${who}: ${told.answer}.`,
+    );
   }
-  if (!isAsked) return new StudioRefusal(404, "NO_QUESTION", `Run ${row.id} has no question "${id}".`);
+  if (!isAsked) return new RequestRefusal(404, "NO_QUESTION", `Run ${row.id} has no question "${id}".`);
   const isOver = state.pending.length === 0 && state.halted.length === 0;
   return isOver
-    ? new StudioRefusal(409, "RUN_OVER", `Run ${row.id} has ended, so the question is no longer open.`)
-    : new StudioRefusal(409, "QUESTION_ANSWERED", `Question ${id} was settled without an answer.`);
+    ? new RequestRefusal(409, "RUN_OVER", `Run ${row.id} has ended, so the question is no longer open.`)
+    : new RequestRefusal(409, "QUESTION_ANSWERED", `Question ${id} was settled without an answer.`);
 }
 
 const WHO_SAID: { readonly [by: string]: string } = {

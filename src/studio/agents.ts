@@ -15,17 +15,18 @@ import { moneyLine } from "../run/world/money.ts";
 import { budgetOf, costLine } from "../tell/budget.ts";
 import { outlineOf, type Outline } from "../tell/outline.ts";
 import { argumentsRequest, shownLine } from "./acts.ts";
-import { judgeArguments, runLine, takesInput } from "./command-line.ts";
-import { reply, StudioRefusal, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
-import { untrusted } from "./trusting.ts";
+import { judgeArguments, runLine, takesInput } from "../serve/command-line.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
+import { reply, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
+import { untrusted } from "../serve/trusting.ts";
+import type { ArgumentsDocument } from "./wire-acts.ts";
 import type {
   AgentDocument,
   AgentLine,
   AgentsDocument,
-  ArgumentsDocument,
   CoverageDocument,
   StepDocument,
-} from "./wire.ts";
+} from "./wire-agents.ts";
 
 export async function lookAtAgents(_asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { agents: files } = studio.desk;
@@ -142,7 +143,7 @@ export function hitsTogether(all: readonly Hits[]): Hits {
 export async function lookAtStep({ params }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { name = "", step: id = "" } = params;
   const step = explainStep(await studio.desk.agents.load(name), id);
-  if (step === null) throw new StudioRefusal(404, "STEP_UNKNOWN", `Agent "${name}" has no step "${id}".`);
+  if (step === null) throw new RequestRefusal(404, "STEP_UNKNOWN", `Agent "${name}" has no step "${id}".`);
   return reply(step satisfies StepDocument);
 }
 
@@ -161,7 +162,7 @@ export async function lookAtCoverage(
   studio: Studio,
 ): Promise<StudioAnswer> {
   if (studio.readOnly !== null)
-    throw new StudioRefusal(409, "READ_ONLY", `The studio starts nothing. ${studio.readOnly.why}`);
+    throw new RequestRefusal(409, "READ_ONLY", `The studio starts nothing. ${studio.readOnly.why}`);
   const { name = "" } = params;
   const { flow } = await studio.desk.agents.load(name);
   const words = ["coverage", name, "--tests"];
@@ -169,7 +170,7 @@ export async function lookAtCoverage(
   // The document of a failure has the same kind, and no elements.
   if (flow === null || found.kind !== "lockstep-coverage" || !("elements" in found)) {
     const why = `The tests of agent "${name}" cannot be run. See: ${shownLine(studio, { words })}`;
-    throw new StudioRefusal(409, "TESTS_INVALID", why);
+    throw new RequestRefusal(409, "TESTS_INVALID", why);
   }
   const { totals, elements } = found as unknown as Coverage;
   const outline = withHits(outlineOf(flow), { elements });
@@ -188,7 +189,7 @@ export async function lookAtCoverage(
 /** FLOW_INVALID, with the findings, where the files hold no flow. */
 export function flowIn({ agent, flow, problems }: LoadedAgent): Flow {
   if (flow !== null) return flow;
-  throw new StudioRefusal(409, "FLOW_INVALID", `The files of agent "${agent}" hold no flow.`, { problems });
+  throw new RequestRefusal(409, "FLOW_INVALID", `The files of agent "${agent}" hold no flow.`, { problems });
 }
 
 /** Judges what is in the form; nothing is started. */

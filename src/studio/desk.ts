@@ -1,21 +1,11 @@
 /** What the routes about agents and actions work with: the agents' files, the commands under way, the figures read so far. */
-import type { FileTree } from "../flow/files.ts";
-import type { Flow, Parameter } from "../flow/flow.ts";
-import type { LoadedAgent } from "../run/load.ts";
 import type { createFigures } from "../run/records/figures.ts";
+import type { KnownWhatIfs } from "../run/records/whatif.ts";
 import type { Project } from "../run/world/project.ts";
-import { createAgentFiles, type AgentFiles } from "./agent-files.ts";
-import { createDriver, type Driver, type DriverOptions } from "./drive.ts";
+import { createAgentFiles, type AgentFiles } from "../serve/agent-files.ts";
+import type { CommandKnowledge } from "../serve/command.ts";
+import { createDriver, type Driver, type DriverOptions } from "../serve/drive.ts";
 import type { StudioNews } from "./news.ts";
-
-/** What only the command knows: how it is started, and which flags it has. */
-export type CommandKnowledge = {
-  readonly program: DriverOptions["program"];
-  /** Loads an agent for its command line, on which some flags are taken. */
-  readonly load: (name: string, files: FileTree) => Promise<LoadedAgent>;
-  /** What can be given to an agent with a flag. */
-  readonly parametersOf: (flow: Flow | null) => readonly Parameter[];
-};
 
 export type Desk = {
   readonly agents: AgentFiles;
@@ -23,6 +13,7 @@ export type Desk = {
   readonly driver: Driver;
   /** Loaded with the first look at figures, and kept. */
   readonly figures: () => Promise<ReturnType<typeof createFigures>>;
+  readonly whatIfs: KnownWhatIfs;
 };
 
 export function createDesk(
@@ -35,6 +26,7 @@ export function createDesk(
     agents: createAgentFiles(project, load),
     parametersOf,
     driver: createDriver({ program, ...around }),
+    whatIfs: new Map(),
     figures: async () =>
       await (figures ??= import("../run/records/figures.ts").then((loaded) => loaded.createFigures())),
   };

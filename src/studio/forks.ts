@@ -5,17 +5,11 @@ import { RunnerError } from "../run/errors.ts";
 import { partRun, previewFork, type Edits, type PartOptions, type Parted } from "../run/fork.ts";
 import { readRun } from "../run/records/runs.ts";
 import { digestIn, goOnWith, refusalIn, shownLine } from "./acts.ts";
-import { flagMember, isPlainObject, membersOf, onlyMembers, required, textMember } from "./body.ts";
-import {
-  reply,
-  journalFor,
-  StudioRefusal,
-  type StudioAnswer,
-  type StudioRequest,
-  type Studio,
-} from "./route.ts";
-import { requireTrusted } from "./trusting.ts";
-import type { JudgedDocument, StartedDocument } from "./wire.ts";
+import { flagMember, isPlainObject, membersOf, onlyMembers, required, textMember } from "../serve/body.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
+import { reply, journalFor, type StudioAnswer, type StudioRequest, type Studio } from "./route.ts";
+import { requireTrusted } from "../serve/trusting.ts";
+import type { JudgedDocument, StartedDocument } from "./wire-acts.ts";
 
 /** What a fork would share, and what is wrong with its edits. */
 export async function judgeFork({ params, body }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
@@ -98,11 +92,11 @@ function forkRequest(run: string, body: JsonObject): Forking {
   if (adopt && (prompts ?? models) !== undefined) {
     const why =
       "A fork that adopts the current files takes its prompts and models from them: edit them there.";
-    throw new StudioRefusal(400, "USAGE", why, { field: "adopt" });
+    throw new RequestRefusal(400, "USAGE", why, { field: "adopt" });
   }
   for (const [field, edit] of Object.entries({ output, handoff, prompts }))
     if (edit !== undefined && holdsRedacted(JSON.stringify(edit)))
-      throw new StudioRefusal(400, "USAGE", HIDDEN_VALUE, { field });
+      throw new RequestRefusal(400, "USAGE", HIDDEN_VALUE, { field });
   const edits: Edits = {
     ...(output !== undefined && { output }),
     ...(handoff !== undefined && { handoff }),
@@ -115,7 +109,7 @@ function forkRequest(run: string, body: JsonObject): Forking {
 
 function outputIn({ output }: JsonObject): JsonObject | string | undefined {
   if (output === undefined || typeof output === "string" || isObject(output)) return output;
-  throw new StudioRefusal(400, "USAGE", `"output" must be an object or a text.`, { field: "output" });
+  throw new RequestRefusal(400, "USAGE", `"output" must be an object or a text.`, { field: "output" });
 }
 
 function fromPage(prompts: { readonly [step: string]: string }): NonNullable<Edits["prompts"]> {

@@ -20,11 +20,11 @@ import { LEVELS, type Level } from "../tell/log-line.ts";
 import { logLines } from "../tell/log.ts";
 import { waitingQuestions } from "../tell/open-questions.ts";
 import { outlineOf } from "../tell/outline.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import {
   reply,
   queryNumber,
   journalFor,
-  StudioRefusal,
   type StudioAnswer,
   type StudioRequest,
   type Studio,
@@ -127,10 +127,13 @@ export async function lookAtRun(asked: StudioRequest, studio: Studio): Promise<S
   const { fold, damage } = await studio.shelf.look("reel", journal, row);
   const { args, input, cwd, backend } = fold.started();
   const [line] = await studio.news.lines(journal, [row]);
+  const shown = shownOf(fold.standing(row, damage, studio.now()));
+  // A long run has a long path, and the head of its screen needs the newest visits at most.
+  const most = queryNumber(asked.query, "path", shown.path.length);
   return reply({
     v: 1,
     row: line!,
-    shown: shownOf(fold.standing(row, damage, studio.now())),
+    shown: { ...shown, path: shown.path.slice(Math.max(0, shown.path.length - most)) },
     outline: outlineOf(fold.flow()),
     startedAt: row.createdAt,
     args,
@@ -165,7 +168,8 @@ function budgetSeen({ budget, usage }: State): BudgetSeen | null {
 export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { journal, row } = await runOf(asked, studio);
   const after = queryNumber(asked.query, "after", 0);
-  const { fold, damage } = await studio.shelf.look("reel", journal, row);
+  // The first frames of a long run are sent while the rest is read.
+  const { fold, damage, isWhole } = await studio.shelf.look("reel", journal, row, after + MOST_FRAMES);
   const frames = fold.frames.slice(after, after + MOST_FRAMES);
   return reply({
     v: 1,
@@ -173,7 +177,7 @@ export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promis
     after,
     frames,
     events: Math.max(row.events, fold.frames.length),
-    isAll: after + frames.length >= fold.frames.length,
+    isAll: isWhole && after + frames.length >= fold.frames.length,
     damage,
   } satisfies FramesDocument);
 }
@@ -181,7 +185,7 @@ export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promis
 export async function lookAtMoment(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { journal, row } = await runOf(asked, studio);
   if (!/^\d{1,15}$/.test(asked.params.seq!))
-    throw new StudioRefusal(400, "USAGE", "An entry is named by its number.");
+    throw new RequestRefusal(400, "USAGE", "An entry is named by its number.");
   const { fold } = await studio.shelf.look("reel", journal, row);
   const moment = await fold.at(journal, row, Number(asked.params.seq));
   const { before, after, entry } = moment;
@@ -241,7 +245,7 @@ export async function lookAtTalk(asked: StudioRequest, studio: Studio): Promise<
 export async function lookAtLog(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { journal, row } = await runOf(asked, studio);
   const level = LEVELS.findIndex((name: Level) => name === (asked.query.level ?? "info"));
-  if (level === -1) throw new StudioRefusal(400, "USAGE", `"level" is one of ${LEVELS.join(", ")}.`);
+  if (level === -1) throw new RequestRefusal(400, "USAGE", `"level" is one of ${LEVELS.join(", ")}.`);
   const { fold, damage } = await studio.shelf.look("log", journal, row);
   const lines = fold.filter((line) => LEVELS.indexOf(line.level) >= level);
   const from = queryNumber(asked.query, "from", 0);

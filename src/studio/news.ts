@@ -142,6 +142,9 @@ export function createNews(
     }
     const changed = await newsOf(opened);
     if (changed.size > 0) newsAt = now();
+    // First: who looks at a run waits for its entries, and for nothing that is worked out for the list.
+    const cursor = toWire(opened.cursor);
+    for (const { looked } of listeners) looked(changed, journal, cursor);
     if (now() - ownersAt >= OWNERS_MS) {
       ownersAt = now();
       await lookAtOwners(journal);
@@ -150,8 +153,6 @@ export function createNews(
       rowsAt = now();
       await tellRows(opened);
     }
-    const cursor = toWire(opened.cursor);
-    for (const { looked } of listeners) looked(changed, journal, cursor);
   };
 
   const tellReset = async (journal: Journal | null) => {

@@ -5,14 +5,17 @@ import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import type { Entry, Event } from "../flow/event.ts";
 import { createStanding, type RunStanding } from "../run/records/standing.ts";
 import { flowOf, type Damage } from "../run/records/runs.ts";
-import { begunIn, openStory, type Moment } from "../story/story.ts";
+import { openStory, type Moment } from "../story/story.ts";
 import { createFrames, type Frame, type FrameLane } from "../tell/frames.ts";
+import { createLineFold, type LineFold } from "./lines.ts";
 import type { LaneSeen, VisitSeen } from "./wire.ts";
 
 export type Reel = {
   readonly add: (moment: Moment) => void;
   readonly frames: readonly Frame[];
   readonly visits: readonly VisitSeen[];
+  /** What a row of the list says of the run. */
+  readonly line: LineFold;
   readonly started: () => Started;
   /** How the run stands after the newest entry. */
   readonly state: () => State;
@@ -40,6 +43,7 @@ export function createReel(): Reel {
   const visits: VisitSeen[] = [];
   const kept: Kept[] = [];
   const next = createFrames();
+  const line = createLineFold();
   const { add: addToStanding, standing, report } = createStanding();
   let started: { readonly event: Started; readonly at: number } | null = null;
   let newest: Moment | null = null;
@@ -57,6 +61,7 @@ export function createReel(): Reel {
   return {
     frames,
     visits,
+    line,
     started: () => begun().event,
     state: () => newest?.after ?? EMPTY_STATE,
     flow: () => now().flow,
@@ -67,8 +72,10 @@ export function createReel(): Reel {
       const { event, seq, at } = entry;
       if (event.type === "run.started") started ??= { event, at };
       if (event.type === "run.started" || event.type === "run.adopted") digest = event.flow;
-      frames.push(next(moment));
-      for (const { step, visit } of begunIn(moment)) visits.push({ step, visit, seq });
+      const frame = next(moment);
+      frames.push(frame);
+      for (const [step, visit] of frame[6]?.began ?? []) visits.push({ step, visit, seq });
+      line.add(moment);
       addToStanding(moment);
       if (seq % EVERY === 0) kept.push({ seq, state: after, flow });
       newest = moment;

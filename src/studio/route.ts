@@ -2,11 +2,12 @@
 import type { Journal } from "../engine/ports.ts";
 import { RunnerError } from "../run/errors.ts";
 import type { JsonObject } from "../flow/json.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
 import type { Project } from "../run/world/project.ts";
 import type { Desk } from "./desk.ts";
 import type { StudioNews } from "./news.ts";
 import type { FoldShelf } from "./shelf.ts";
-import type { ProjectDocument, Refusal } from "./wire.ts";
+import type { ProjectDocument } from "./wire.ts";
 
 /** `path` without `/api/`: `runs/:run/why/:target`. What changes anything is a POST; a studio that is read only has none. */
 export type StudioRoute = {
@@ -71,23 +72,6 @@ export function reply(document: object, status = 200): StudioAnswer {
   return { kind: "document", status, document };
 }
 
-/** A request that is refused in words. `more`: further members of the refusal. */
-export class StudioRefusal extends Error {
-  readonly status: number;
-  readonly refusal: Refusal;
-  constructor(
-    status: number,
-    code: string,
-    reason: string,
-    more: Omit<Partial<Refusal>, "v" | "code" | "reason"> = {},
-  ) {
-    super(reason);
-    this.name = "StudioRefusal";
-    this.status = status;
-    this.refusal = { v: 1, code, reason, ...more };
-  }
-}
-
 /** The journal for a request about a run. RUN_UNKNOWN where nothing is recorded. */
 export async function journalFor(studio: Studio, ref: string): Promise<Journal> {
   const journal = await studio.journal();
@@ -99,40 +83,9 @@ export async function journalFor(studio: Studio, ref: string): Promise<Journal> 
 export function queryNumber(query: StudioRequest["query"], name: string, otherwise: number): number {
   const text = query[name];
   if (text === undefined) return otherwise;
-  if (!/^\d{1,15}$/.test(text)) throw new StudioRefusal(400, "USAGE", `"${name}" must be a number.`);
+  if (!/^\d{1,15}$/.test(text)) throw new RequestRefusal(400, "USAGE", `"${name}" must be a number.`);
   return Number(text);
 }
-
-/** The status that a failure of ours is answered with. */
-export function statusOf(code: string): number {
-  if (NOT_FOUND.has(code)) return 404;
-  if (CONFLICT.has(code)) return 409;
-  return code === "JOURNAL_UNAVAILABLE" ? 503 : 400;
-}
-
-const NOT_FOUND: ReadonlySet<string> = new Set([
-  "RUN_UNKNOWN",
-  "STEP_UNKNOWN",
-  "ENTRY_UNKNOWN",
-  "AGENT_UNKNOWN",
-]);
-const CONFLICT: ReadonlySet<string> = new Set([
-  "RUN_OWNED_ELSEWHERE",
-  "RUN_EXISTS",
-  "RUN_AMBIGUOUS",
-  "RUN_OPEN",
-  "RUN_OVER",
-  "RUN_PAUSED",
-  "RUN_HELD",
-  "FLOW_INCOMPATIBLE",
-  "FLOW_INVALID",
-  "NOT_DRIVEN",
-  "NO_QUESTION",
-  "QUESTION_ANSWERED",
-  "QUESTION_EXPIRED",
-  "NOT_TRUSTED",
-  "STATE_FOREIGN",
-]);
 
 /** The route of a request and the parts that its path names; null: there is none. */
 export function findRoute(

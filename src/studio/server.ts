@@ -6,16 +6,10 @@ import { isObject, type Json, type JsonObject } from "../flow/json.ts";
 import { errorText, jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
 import type { Asset, Assets } from "./assets.ts";
-import { judgeRequest, MOST_BODY, type GuardRules } from "./guard.ts";
-import {
-  findRoute,
-  StudioRefusal,
-  statusOf,
-  type StudioAnswer,
-  type StudioRequest,
-  type StudioRoute,
-  type Studio,
-} from "./route.ts";
+import { MOST_BODY } from "../serve/head.ts";
+import { judgeRequest, type GuardRules } from "./guard.ts";
+import { RequestRefusal, statusOf } from "../serve/refusal.ts";
+import { findRoute, type StudioAnswer, type StudioRequest, type StudioRoute, type Studio } from "./route.ts";
 import type { Refusal } from "./wire.ts";
 
 export type ServedStudio = {
@@ -97,15 +91,15 @@ async function respond(
   const judged = judgeRequest(head, served.rules);
   if (judged.kind === "refused") {
     if (judged.status === 405) response.setHeader("Allow", "GET, HEAD, POST");
-    throw new StudioRefusal(judged.status, judged.code, judged.reason);
+    throw new RequestRefusal(judged.status, judged.code, judged.reason);
   }
   if (judged.kind === "page") return await sendPage(served.assets, judged, request, response);
   const found = findRoute(served.routes, judged.segments);
-  if (found === null) throw new StudioRefusal(404, "NOT_FOUND", "The studio has no such document.");
+  if (found === null) throw new RequestRefusal(404, "NOT_FOUND", "The studio has no such document.");
   const route = found.routes.find(({ method }) => method === judged.method);
   if (route === undefined) {
     response.setHeader("Allow", found.routes.map(({ method }) => method).join(", "));
-    throw new StudioRefusal(405, "METHOD_NOT_ALLOWED", `This path does not take ${judged.method}.`);
+    throw new RequestRefusal(405, "METHOD_NOT_ALLOWED", `This path does not take ${judged.method}.`);
   }
   const gone = new AbortController();
   response.once("close", () => gone.abort());
@@ -125,12 +119,12 @@ async function readBody(request: IncomingMessage): Promise<JsonObject> {
   for await (const part of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += part.length;
     if (bytes > MOST_BODY)
-      throw new StudioRefusal(413, "BODY_TOO_LARGE", "The body of a request may have 1 MB at most.");
+      throw new RequestRefusal(413, "BODY_TOO_LARGE", "The body of a request may have 1 MB at most.");
     parts.push(part);
   }
   const value = parsed(Buffer.concat(parts));
   if (!isObject(value))
-    throw new StudioRefusal(400, "BAD_BODY", "The body of the request is not a JSON object.");
+    throw new RequestRefusal(400, "BAD_BODY", "The body of the request is not a JSON object.");
   return value;
 }
 
@@ -151,7 +145,7 @@ async function sendPage(
   // Everything else is a screen: the page finds out which one.
   const [first = "", ...rest] = segments;
   const asset = await assets(rest.length === 0 && first.includes(".") ? first : "index.html");
-  if (asset === null) throw new StudioRefusal(404, "NOT_FOUND", "The studio has no such file.");
+  if (asset === null) throw new RequestRefusal(404, "NOT_FOUND", "The studio has no such file.");
   await sendBody(request, response, 200, asset, isHead);
 }
 
@@ -223,7 +217,7 @@ async function discarded(request: IncomingMessage): Promise<void> {
 
 /** What went wrong, as every refusal of the studio says it. */
 export function refusalOf(error: unknown): readonly [status: number, refusal: Refusal] {
-  if (error instanceof StudioRefusal) return [error.status, error.refusal];
+  if (error instanceof RequestRefusal) return [error.status, error.refusal];
   if (error instanceof RunnerError)
     return [statusOf(error.code), { v: 1, code: error.code, reason: error.message }];
   return [500, { v: 1, code: "INTERNAL", reason: `The studio could not answer: ${errorText(error)}` }];

@@ -22,15 +22,26 @@ type Folds = {
 export type FoldName = keyof Folds;
 
 export type FoldShelf = {
-  /** The fold of a run up to its newest entry. `damage`: where the run stops being readable. */
-  readonly look: <N extends FoldName>(name: N, journal: Journal, row: RunRow) => Promise<Looked<Folds[N]>>;
+  /** The fold of a run up to its newest entry; with `least`, once so many entries are in it. */
+  readonly look: <N extends FoldName>(
+    name: N,
+    journal: Journal,
+    row: RunRow,
+    least?: number,
+  ) => Promise<Looked<Folds[N]>>;
   /** Forgets a run that was removed. */
   readonly forget: (run: string) => void;
   /** What is kept, in about so many bytes. */
   readonly weight: () => number;
 };
 
-export type Looked<T> = { readonly fold: T; readonly damage: Damage | null };
+export type Looked<T> = {
+  readonly fold: T;
+  /** Where the run stops being readable, as far as it was read. */
+  readonly damage: Damage | null;
+  /** It was read to its end, or to the damage. */
+  readonly isWhole: boolean;
+};
 
 type Started<T> = {
   readonly fold: T;
@@ -94,6 +105,8 @@ type Kept = {
   damage: Damage | null;
   /** Requests for the same fold come one after the other. */
   busy: Promise<unknown>;
+  /** Those who need only the first entries, and are called when these are there. */
+  readonly waiting: Set<() => void>;
 };
 
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -119,26 +132,30 @@ export function createShelf(most = MOST_BYTES): FoldShelf {
     }
   };
 
-  const find = (name: FoldName, row: RunRow): Kept => {
-    const key = keyOf(name, row.id);
-    const found = kept.get(key);
+  const keptOf = (name: FoldName, row: RunRow): Kept | null => {
+    const found = kept.get(keyOf(name, row.id));
     const isSame =
       found !== undefined &&
       found.row.createdAt === row.createdAt &&
       found.row.digest === row.digest &&
       found.moments.seq() <= row.events;
-    if (!isSame) drop(key);
-    const one: Kept = isSame
-      ? found
-      : {
-          row,
-          moments: createMoments(row),
-          started: STARTS[name](),
-          bytes: LEAST_BYTES,
-          damage: null,
-          busy: Promise.resolve(),
-        };
-    if (!isSame) weight += one.bytes;
+    return isSame ? found : null;
+  };
+
+  const find = (name: FoldName, row: RunRow): Kept => {
+    const key = keyOf(name, row.id);
+    const found = keptOf(name, row);
+    if (found === null) drop(key);
+    const one: Kept = found ?? {
+      row,
+      moments: createMoments(row),
+      started: STARTS[name](),
+      bytes: LEAST_BYTES,
+      damage: null,
+      busy: Promise.resolve(),
+      waiting: new Set(),
+    };
+    if (found === null) weight += one.bytes;
     kept.delete(key);
     kept.set(key, one);
     return one;
@@ -146,40 +163,75 @@ export function createShelf(most = MOST_BYTES): FoldShelf {
 
   const advance = async (key: string, one: Kept, journal: Journal, row: RunRow) => {
     const met = await untilDamage(async () => {
-      for await (const slice of one.moments.more(journal))
+      for await (const slice of one.moments.more(journal)) {
         for (const moment of slice) {
           one.started.add(moment);
           const bytes = one.started.weigh(moment);
           one.bytes += bytes;
           if (kept.get(key) === one) weight += bytes;
         }
+        for (const look of one.waiting) look();
+      }
     });
     if (met !== null && met.seq <= 1) throw met;
     one.damage = damageOf(row, met);
     tidy(key);
   };
 
+  /** Goes on reading where that is needed. What a half-read fold holds is not to be relied on. */
+  const readOn = (name: FoldName, one: Kept, journal: Journal, row: RunRow): Promise<unknown> => {
+    if (one.moments.seq() >= row.events && one.damage === null && row.damaged === undefined) return one.busy;
+    const key = keyOf(name, row.id);
+    const turn = one.busy.then(() => advance(key, one, journal, row));
+    one.busy = turn.catch(() => {
+      if (kept.get(key) === one) drop(key);
+    });
+    return turn;
+  };
+
+  const lookAt = async (
+    name: FoldName,
+    journal: Journal,
+    row: RunRow,
+    least: number,
+  ): Promise<Looked<unknown>> => {
+    // The screen of the run is open, and all of it is read for that.
+    if (name === "line" && keptOf("reel", row) !== null) {
+      const { fold, ...rest } = await lookAt("reel", journal, row, least);
+      return { ...rest, fold: (fold as Reel).line };
+    }
+    const one = find(name, row);
+    const turn = readOn(name, one, journal, row);
+    await (least < row.events ? Promise.race([turn, reached(one, least)]) : turn);
+    return {
+      fold: one.started.fold,
+      damage: one.damage,
+      isWhole: one.moments.seq() >= row.events || one.damage !== null,
+    };
+  };
+
   return {
-    async look<N extends FoldName>(name: N, journal: Journal, row: RunRow) {
-      const one = find(name, row);
-      if (one.moments.seq() < row.events || one.damage !== null || row.damaged !== undefined) {
-        const turn = one.busy.then(() => advance(keyOf(name, row.id), one, journal, row));
-        one.busy = turn.catch(() => undefined);
-        try {
-          await turn;
-        } catch (error) {
-          // What a half-read fold holds is not to be relied on.
-          if (kept.get(keyOf(name, row.id)) === one) drop(keyOf(name, row.id));
-          throw error;
-        }
-      } else await one.busy;
-      return { fold: one.started.fold as Folds[N], damage: one.damage };
+    async look<N extends FoldName>(name: N, journal: Journal, row: RunRow, least = row.events) {
+      return (await lookAt(name, journal, row, least)) as Looked<Folds[N]>;
     },
     forget(run) {
       for (const name of Object.keys(STARTS)) drop(keyOf(name, run));
     },
     weight: () => weight,
   };
+}
+
+/** Until so many entries are in the fold. */
+async function reached({ moments, waiting }: Kept, least: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const look = () => {
+    if (moments.seq() < least) return;
+    waiting.delete(look);
+    resolve();
+  };
+  waiting.add(look);
+  look();
+  await promise;
 }
 
 function keyOf(name: string, run: string): string {

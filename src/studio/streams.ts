@@ -3,8 +3,10 @@ import type { Journal } from "../engine/ports.ts";
 import { jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
 import { findRun } from "../run/records/runs.ts";
-import { fromWire, type NewsListener } from "./news.ts";
-import { StudioRefusal, type StudioAnswer, type StudioRequest, type Studio, type Wire } from "./route.ts";
+import { RequestRefusal } from "../serve/refusal.ts";
+import type { Frame } from "../tell/frames.ts";
+import { fromWire } from "./news.ts";
+import type { StudioAnswer, StudioRequest, Studio, Wire } from "./route.ts";
 import type { StreamMessage } from "./wire.ts";
 
 /** At once. */
@@ -24,132 +26,208 @@ export type Streams = {
   readonly close: () => void;
 };
 
+/** One open page. */
+type StreamPage = {
+  readonly line: Wire;
+  /** The run that it looks at, as it names it. */
+  readonly run: string | undefined;
+  /** Of that run: the newest frame that was sent; null: not known. */
+  seq: number | null;
+  /** It is owed too much, and hears nothing until it has taken that. */
+  isBehind: boolean;
+};
+
+/** A run that pages look at: it is read once for all of them. */
+type WatchedRun = { readonly pages: Set<StreamPage>; isBusy: boolean; isDue: boolean };
+
+type Wording = (message: StreamMessage, cursor: string) => string;
+
 export function createStreams(most = MOST_STREAMS): Streams {
-  const lines = new Set<Wire>();
+  const pages = new Set<StreamPage>();
+  const watched = new Map<string, WatchedRun>();
+  let wording: Wording | null = null;
+  /** Ends listening to the news; null: no page is open. */
+  let deafen: (() => void) | null = null;
+
+  const listen = (studio: Studio, worded: Wording): (() => void) =>
+    studio.news.listen({
+      hear(message, cursor) {
+        for (const page of pages) send(page, message, cursor, worded);
+      },
+      looked(changed, from, cursor) {
+        for (const id of watched.keys())
+          if (changed.has(id)) void sendFrames(id, from, cursor, studio, worded);
+      },
+    });
+
+  const sendFrames = async (id: string, from: Journal, cursor: string, studio: Studio, worded: Wording) => {
+    const run = watched.get(id);
+    if (run === undefined) return;
+    run.isDue = true;
+    if (run.isBusy) return;
+    run.isBusy = true;
+    try {
+      while (run.isDue) {
+        run.isDue = false;
+        const [row] = await from.rows([id]);
+        if (row === undefined) return;
+        const { fold } = await studio.shelf.look("reel", from, row);
+        sendNewFrames(run.pages, fold.frames, cursor, worded);
+      }
+    } catch (error) {
+      // The documents of the run say what is wrong with it.
+      if (!(error instanceof RunnerError)) for (const { line } of run.pages) line.close();
+    } finally {
+      run.isBusy = false;
+    }
+  };
+
+  const watch = (id: string, page: StreamPage) => {
+    const run = watched.get(id) ?? { pages: new Set(), isBusy: false, isDue: false };
+    watched.set(id, run);
+    run.pages.add(page);
+  };
+
+  const leave = (page: StreamPage) => {
+    pages.delete(page);
+    for (const [id, run] of watched) if (run.pages.delete(page) && run.pages.size === 0) watched.delete(id);
+    if (pages.size > 0) return;
+    deafen?.();
+    deafen = null;
+  };
+
+  const open = (line: Wire, query: StudioRequest["query"], studio: Studio, journal: Journal | null) => {
+    const worded = (wording ??= wordingOf(studio));
+    const seq = query.seq === undefined ? null : Number(query.seq);
+    const page: StreamPage = { line, run: query.run, seq, isBehind: false };
+    const say = (message: StreamMessage, cursor: string) => {
+      if (pages.has(page)) send(page, message, cursor, worded);
+    };
+    const greet = async () => {
+      const cursor = await studio.news.ready();
+      say({ type: "hello", cursor, began: studio.began }, cursor);
+      const problem = studio.news.problem();
+      if (problem !== null) say({ type: "journal", problem }, cursor);
+      if (journal === null) return say({ type: "questions", open: 0, runs: [] }, cursor);
+      const missed = await missedBy(query.after, cursor, studio, journal);
+      if (missed !== null) say(missed, cursor);
+      const asking = await studio.news.asking(journal);
+      const questions = [...asking.values()].reduce((all, one) => all + one, 0);
+      say({ type: "questions", open: questions, runs: [...asking.keys()] }, cursor);
+      if (page.run === undefined) return;
+      // What `@last` means is settled once.
+      const id = await findRun(journal, page.run).then((row) => row.id, unlessRefused);
+      if (id === null || !pages.has(page)) return;
+      watch(id, page);
+      await sendFrames(id, journal, cursor, studio, worded);
+    };
+    pages.add(page);
+    deafen ??= listen(studio, worded);
+    void greet().catch(() => line.close());
+    return page;
+  };
+
   return {
-    count: () => lines.size,
+    count: () => pages.size,
     async open({ query, signal }, studio) {
-      if (lines.size >= most)
-        throw new StudioRefusal(
+      if (pages.size >= most)
+        throw new RequestRefusal(
           503,
           "TOO_MANY_STREAMS",
           `${most} pages are open already. Close one of them.`,
         );
       // What cannot be read is said in the stream, which goes on by itself.
-      const journal = await studio.journal().catch((error: unknown) => {
-        if (error instanceof RunnerError) return null;
-        throw error;
-      });
+      const journal = await studio.journal().catch(unlessRefused);
       return {
         kind: "stream",
         open(line) {
-          lines.add(line);
-          const leave = openStream(line, query, studio, journal, signal);
-          return () => {
-            lines.delete(line);
-            leave();
+          const page = open(line, query, studio, journal);
+          const alive = setInterval(() => line.send(":\n\n"), ALIVE_MS);
+          const over = () => {
+            clearInterval(alive);
+            leave(page);
           };
+          signal.addEventListener("abort", over, { once: true });
+          return over;
         },
       };
     },
     close() {
-      for (const line of lines) line.close();
+      for (const { line } of pages) line.close();
     },
   };
 }
 
-function openStream(
-  line: Wire,
-  query: StudioRequest["query"],
-  studio: Studio,
-  journal: Journal | null,
-  signal: AbortSignal,
-): () => void {
-  const { run, after } = query;
-  /** Of the run that is looked at: the newest frame that was sent; null: not known. */
-  let seq = query.seq === undefined ? null : Number(query.seq);
-  let id: string | null = null;
-  let isBehind = false;
-  let isBusy = false;
-  let isOver = false;
+/** null in place of what is wrong with the record; the documents of the page say it. */
+function unlessRefused(error: unknown): null {
+  if (error instanceof RunnerError) return null;
+  throw error;
+}
 
-  const send = (message: StreamMessage, cursor: string) => {
-    if (isOver) return;
-    if (isBehind && line.held() > MOST_HELD / 8) return;
-    if (isBehind) {
-      isBehind = false;
-      seq = null;
-      line.send(streamText({ type: "reset" }, cursor));
-    }
-    if (line.held() > MOST_HELD) isBehind = true;
-    else line.send(streamText(studio.redact(message), cursor));
-  };
+function send(page: StreamPage, message: StreamMessage, cursor: string, worded: Wording): void {
+  const { line } = page;
+  if (page.isBehind && line.held() > MOST_HELD / 8) return;
+  if (page.isBehind) {
+    page.isBehind = false;
+    page.seq = null;
+    line.send(streamText({ type: "reset" }, cursor));
+  }
+  if (line.held() > MOST_HELD) page.isBehind = true;
+  else line.send(worded(message, cursor));
+}
 
-  const sendFrames = async (from: Journal, cursor: string) => {
-    if (run === undefined || isBusy) return;
-    isBusy = true;
-    try {
-      // What `@last` means is settled once.
-      id ??= (await findRun(from, run)).id;
-      const [row] = await from.rows([id]);
-      if (row === undefined) return;
-      const { fold } = await studio.shelf.look("reel", from, row);
-      const { frames } = fold;
-      const known = seq ?? Math.max(0, frames.length - OVERLAP);
+/** Pages that know the same get the same message. */
+function sendNewFrames(
+  pages: ReadonlySet<StreamPage>,
+  frames: readonly Frame[],
+  cursor: string,
+  worded: Wording,
+): void {
+  const messages = new Map<string, StreamMessage>();
+  for (const page of pages) {
+    const run = page.run!;
+    let known = page.seq ?? Math.max(0, frames.length - OVERLAP);
+    while (known < frames.length) {
+      const key = `${known} ${run}`;
       const news = frames.slice(known, known + MOST_FRAMES);
-      if (news.length > 0) send({ type: "frames", run, frames: news }, cursor);
-      seq = news.at(-1)?.[0] ?? known;
-    } catch (error) {
-      // The documents of the run say what is wrong with it.
-      if (!(error instanceof RunnerError)) throw error;
-    } finally {
-      isBusy = false;
+      const message = messages.get(key) ?? { type: "frames", run, frames: news };
+      messages.set(key, message);
+      send(page, message, cursor, worded);
+      known += news.length;
     }
-  };
+    page.seq = known;
+  }
+}
 
-  const catchUp = async () => {
-    const cursor = await studio.news.ready();
-    send({ type: "hello", cursor, began: studio.began }, cursor);
-    const problem = studio.news.problem();
-    if (problem !== null) send({ type: "journal", problem }, cursor);
-    if (journal === null) return send({ type: "questions", open: 0, runs: [] }, cursor);
-    if (after !== undefined && after !== cursor) await tellMissed(journal, cursor);
-    const asking = await studio.news.asking(journal);
-    const open = [...asking.values()].reduce((all, one) => all + one, 0);
-    send({ type: "questions", open, runs: [...asking.keys()] }, cursor);
-    await sendFrames(journal, cursor);
+/** What a page that comes back has to hear; null: it missed nothing. */
+async function missedBy(
+  after: string | undefined,
+  cursor: string,
+  { news }: Studio,
+  journal: Journal,
+): Promise<StreamMessage | null> {
+  if (after === undefined || after === cursor) return null;
+  const missed = await journal.since(fromWire(after), MOST_MISSED).catch(unlessRefused);
+  if (missed === null || missed.lost || missed.entries.length === MOST_MISSED) return { type: "reset" };
+  const ids = [...new Set(missed.entries.map((entry) => entry.run))];
+  if (ids.length === 0) return null;
+  return {
+    type: "runs",
+    total: await journal.count(),
+    runs: await news.lines(journal, await journal.rows(ids)),
   };
+}
 
-  const tellMissed = async (from: Journal, cursor: string) => {
-    const missed = await from.since(fromWire(after ?? ""), MOST_MISSED).catch((error: unknown) => {
-      if (error instanceof RunnerError) return null;
-      throw error;
-    });
-    if (missed === null || missed.lost || missed.entries.length === MOST_MISSED)
-      return send({ type: "reset" }, cursor);
-    const ids = [...new Set(missed.entries.map((entry) => entry.run))];
-    if (ids.length === 0) return;
-    const runs = await studio.news.lines(from, await from.rows(ids));
-    send({ type: "runs", total: await from.count(), runs }, cursor);
+/** Takes the secrets out of a message and makes it text once, however many pages hear it. */
+function wordingOf({ redact }: Pick<Studio, "redact">): Wording {
+  const texts = new WeakMap<StreamMessage, { readonly cursor: string; readonly text: string }>();
+  return (message, cursor) => {
+    const known = texts.get(message);
+    if (known?.cursor === cursor) return known.text;
+    const text = streamText(redact(message), cursor);
+    texts.set(message, { cursor, text });
+    return text;
   };
-
-  const listener: NewsListener = {
-    hear: send,
-    looked(changed, from, cursor) {
-      if (id !== null && changed.has(id)) void sendFrames(from, cursor).catch(() => line.close());
-    },
-  };
-  const leave = studio.news.listen(listener);
-  const alive = setInterval(() => line.send(":\n\n"), ALIVE_MS);
-  const over = () => {
-    if (isOver) return;
-    isOver = true;
-    clearInterval(alive);
-    leave();
-  };
-  signal.addEventListener("abort", over, { once: true });
-  void catchUp().catch(() => line.close());
-  return over;
 }
 
 /** One event as browsers frame them. JSON has no line ends. */

@@ -1,43 +1,25 @@
-/** Everything that goes between the studio's server and its page: documents, requests and messages of the stream. */
+/** What the studio sends of runs: the documents of the screens that only look, and the messages of the stream. */
 import type { Amounts, Budget } from "../engine/decide/state.ts";
 import type { StepCommand } from "../flow/command.ts";
 import type { BackendSpec, ForkOrigin } from "../flow/event.ts";
-import type { Parameter, StepId } from "../flow/flow.ts";
+import type { StepId } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
-import type { Problem } from "../flow/problem.ts";
-import type { AddedFigures } from "../proof/added-figures.ts";
-import type { Coverage, Covered } from "../proof/coverage.ts";
 import type { ModelRow } from "../run/world/model-survey.ts";
-import type { Boundary } from "../run/boundary.ts";
 import type { RunSummary, Shown, Damage } from "../run/records/runs.ts";
-import type { WhatIf } from "../run/records/whatif.ts";
 import type { WorktreeRow } from "../run/records/worktrees.ts";
-import type { TrustQuestion } from "../run/trust/trust.ts";
+import type { Refusal } from "../serve/refusal.ts";
 import type { FlowChange } from "../story/changes.ts";
 import type { Effect } from "../story/report.ts";
 import type { Divergence } from "../story/replay.ts";
-import type { AnswerBudget } from "../tell/budget.ts";
-import type { Comparison } from "../tell/compare.ts";
-import type { AgentExplained } from "../tell/explain.ts";
-import type { StepExplained } from "../tell/explain-step.ts";
-import type { Frame, TakenWay } from "../tell/frames.ts";
+import type { Frame } from "../tell/frames.ts";
 import type { LogLine } from "../tell/log-line.ts";
 import type { OpenQuestion } from "../tell/open-questions.ts";
-import type { Edge, Outline } from "../tell/outline.ts";
+import type { Outline } from "../tell/outline.ts";
 import type { Utterance } from "../tell/transcript.ts";
 import type { Why } from "../tell/why.ts";
 
-/** Every answer that is not 2xx. `field`: the part of the request that is wrong, where it is one. */
-export type Refusal = {
-  readonly v: 1;
-  readonly code: string;
-  readonly reason: string;
-  readonly field?: string;
-  /** Findings about an agent that cannot run. */
-  readonly problems?: readonly Problem[];
-  /** What has to be trusted before this can be done: send its digest back. */
-  readonly trust?: TrustQuestion;
-};
+/** Every answer that is not 2xx. */
+export type { Refusal };
 
 // GET /api/…
 
@@ -267,177 +249,6 @@ export type AnsweredQuestion = {
 
 /** `worktrees` */
 export type WorktreesDocument = { readonly v: 1; readonly worktrees: readonly WorktreeRow[] };
-
-/** `agents` */
-export type AgentsDocument = { readonly v: 1; readonly agents: readonly AgentLine[] };
-
-export type AgentLine = {
-  readonly agent: string;
-  readonly title: string;
-  readonly dialect: string | null;
-  readonly errors: number;
-  readonly warnings: number;
-  readonly budget: AnswerBudget | null;
-  readonly runs: number;
-  readonly last: RunSummary | null;
-};
-
-/** `agents/NAME`: `explained` and `outline` are null where the files hold no flow. */
-export type AgentDocument = {
-  readonly v: 1;
-  readonly agent: string;
-  readonly explained: AgentExplained | null;
-  readonly outline: Outline | null;
-  readonly problems: readonly Problem[];
-  readonly parameters: readonly Parameter[];
-  readonly openArguments: boolean;
-  /** Some prompt reads what is piped in. */
-  readonly takesInput: boolean;
-  /** The agent's own script, to be run without a model; null: it has none. */
-  readonly script: string | null;
-  /** "Costs at most …", where that is known. */
-  readonly costLine: string | null;
-  /** What has to be trusted before it runs; null: nothing, it is trusted already, or the studio is read only. */
-  readonly trust: TrustQuestion | null;
-  /** Arguments of earlier runs, newest first; at most 10. */
-  readonly earlier: readonly { readonly run: string; readonly args: JsonObject }[];
-  /** How often recorded runs took each edge, by its place in `outline.edges`; `runs`: how many were read. */
-  readonly taken: { readonly runs: number; readonly edges: readonly number[] };
-};
-
-/** `agents/NAME/coverage`: what the agent's tests show of its flow. */
-export type CoverageDocument = {
-  readonly v: 1;
-  readonly agent: string;
-  readonly totals: Coverage["totals"];
-  readonly steps: { readonly [step: StepId]: number };
-  /** By the place of the edge in the agent's `outline.edges`. */
-  readonly edges: readonly number[];
-  /** What no test shows. */
-  readonly gaps: readonly Pick<Covered, "id" | "kind" | "step" | "file" | "line">[];
-};
-
-/** `agents/NAME/steps/STEP` */
-export type StepDocument = { readonly v: 1 } & StepExplained;
-/** `agents/NAME/boundary` */
-export type BoundaryDocument = Boundary;
-/** `compare/A/B` */
-export type CompareDocument = Comparison & {
-  readonly outlines: readonly [Outline, Outline];
-  /** The steps of each, in order. */
-  readonly ways: readonly [readonly VisitSeen[], readonly VisitSeen[]];
-  /** The edges that each took, and how often. */
-  readonly taken: readonly [readonly TakenTimes[], readonly TakenTimes[]];
-};
-export type TakenTimes = readonly [way: TakenWay, times: number];
-/** `figures?agent=NAME&since=MS&flow=DIGEST`; `since`: epoch milliseconds. Places such as `in` count from 0 in `ids`. */
-export type FiguresDocument = AddedFigures & {
-  readonly v: 1;
-  /** Runs that can only partly be read, or not at all; as far as they can, they are counted. */
-  readonly damaged: readonly string[];
-  /** Edges of the agent's flow as its files are now, and how often the runs took each; null: no agent was asked for. */
-  readonly ways:
-    | readonly (Pick<Edge, "from" | "label" | "kind" | "to"> & { readonly taken: number })[]
-    | null;
-};
-/** `whatif/NAME` */
-export type WhatIfDocument = WhatIf & {
-  /** From the flow of the newest run to the files as they are now. */
-  readonly changes: readonly FlowChange[];
-  readonly outline: Outline;
-};
-
-// POST /api/…
-
-/** `runs`: starts `lockstep run AGENT …` in a process of its own. */
-export type StartRequest = {
-  readonly agent: string;
-  /** Values as they were typed, or JSON. */
-  readonly args: JsonObject;
-  readonly input?: string;
-  readonly model?: string;
-  /** A script file of the project, in place of a model. */
-  readonly script?: string;
-  readonly limits?: { readonly [limit: string]: number };
-  readonly worktree?: boolean;
-  readonly dryRun?: boolean;
-  readonly onPermission?: "deny" | "halt" | "allow";
-  /** The digest that the person ticked. */
-  readonly trust?: string;
-};
-
-/** 202. `command`: the line that was run. */
-export type StartedDocument = {
-  readonly v: 1;
-  readonly run: string;
-  readonly command: string;
-  /** The run is recorded, and nothing drives it: why. */
-  readonly refusal?: Refusal;
-};
-
-/** `runs/RUN/resume`, also for `continue`. */
-export type ResumeRequest = { readonly adopt?: boolean; readonly trust?: string };
-
-/** `runs/RUN/pause` and `runs/RUN/stop` */
-export type SteeredDocument = {
-  readonly v: 1;
-  readonly run: string;
-  readonly state: "paused" | "stopped" | "ended" | "asked";
-  readonly command: string;
-};
-
-/** `runs/RUN/fork` parts the run and resumes the new one; `runs/RUN/part` only parts it. */
-export type ForkRequest = {
-  /** `STEP@VISIT`: the first visit that is not shared. */
-  readonly at: string;
-  readonly output?: JsonObject | string;
-  readonly handoff?: { readonly [step: StepId]: JsonObject };
-  readonly prompts?: { readonly [step: StepId]: string };
-  readonly models?: { readonly [step: StepId]: string };
-  readonly adopt?: boolean;
-  readonly trust?: string;
-};
-
-/** `runs/RUN/judge` validates the edits of a fork: what the person would be told, and what the fork would share. */
-export type JudgedDocument = {
-  readonly v: 1;
-  readonly errors: readonly { readonly field: string; readonly message: string }[];
-  /** The last entry that both runs have. */
-  readonly sharedUntil: number;
-  readonly shared: readonly VisitSeen[];
-  readonly costLine: string | null;
-  /** The prompt of the step, before values are filled in; null: a command performs it. */
-  readonly prompt: string | null;
-};
-
-/** `runs/RUN/questions/ID` */
-export type AnswerRequest = {
-  readonly answer: string;
-  /** false: the run is not resumed. */
-  readonly resume?: boolean;
-};
-
-export type AnsweredDocument = {
-  readonly v: 1;
-  readonly run: string;
-  readonly question: string;
-  readonly answer: string;
-  /** What goes on with the run: the process that drives it, a command that was started, or nothing. */
-  readonly goesOn: "driven" | "resumed" | "no";
-  /** Why it does not go on although it should. */
-  readonly refusal?: Refusal;
-  readonly command: string;
-};
-
-/** `agents/NAME/arguments` validates arguments as the command line does. */
-export type ArgumentsRequest = Omit<StartRequest, "agent">;
-export type ArgumentsDocument = {
-  readonly v: 1;
-  readonly args: JsonObject;
-  readonly errors: readonly { readonly field: string | null; readonly message: string }[];
-  /** The line that would run; empty where a word of it cannot be shown. */
-  readonly command: string;
-};
 
 // GET /api/stream?after=CURSOR&run=RUN&agent=NAME
 

@@ -6,7 +6,7 @@ import type { Label, StepId } from "../flow/flow.ts";
 import type { Outcome } from "../flow/verdict.ts";
 import { openQuestions } from "../engine/decide/people.ts";
 import type { State } from "../engine/decide/state.ts";
-import { deedsOf, type Moment } from "../story/story.ts";
+import type { Moment } from "../story/story.ts";
 import { usageIn } from "../story/tally.ts";
 
 /** `ms`: since the first entry. `visit`: 0 where the entry belongs to no visit. `lanes`: 0 where nothing changed there. */
@@ -53,24 +53,24 @@ export function createFrames(): (moment: Moment) => Frame {
     const ms = Math.max(0, at - begun - moved);
     const isSame = hasSameLanes(shown, after);
     if (!isSame) shown = lanesOf(after);
-    const more = moreOf(moment);
+    let more = moreOf(moment);
     const asks = isSame ? asked : openQuestions(after).length;
-    if (asks !== asked) more.asks = asks;
+    if (asks !== asked) more = { ...more, asks };
     asked = asks;
     const step = "step" in event ? event.step : null;
     const visit = "step" in event ? event.visit : 0;
     const lanes = isSame ? 0 : shown;
-    return Object.keys(more).length === 0
+    return more === null
       ? [seq, ms, event.type, step, visit, lanes]
       : [seq, ms, event.type, step, visit, lanes, more];
   };
 }
 
 function lanesOf({ lanes, halted }: State): readonly FrameLane[] {
-  return [
-    ...lanes.map(({ step, visit, command }) => [step, visit, command.type] as const),
-    ...halted.map(({ step, visit, command }) => [step, visit, command.type, 1] as const),
-  ];
+  const seen: FrameLane[] = [];
+  for (const { step, visit, command } of lanes) seen.push([step, visit, command.type]);
+  for (const { step, visit, command } of halted) seen.push([step, visit, command.type, 1]);
+  return seen;
 }
 
 function hasSameLanes(shown: readonly FrameLane[], { lanes, halted }: State): boolean {
@@ -86,20 +86,25 @@ function hasSameLanes(shown: readonly FrameLane[], { lanes, halted }: State): bo
 
 type GrowingMore = { -readonly [key in keyof FrameMore]: FrameMore[key] };
 
-function moreOf(moment: Moment): GrowingMore {
-  const more: GrowingMore = {};
+/** null: nothing of it. */
+function moreOf(moment: Moment): FrameMore | null {
+  let more: GrowingMore | null = null;
   const ways = waysIn(moment);
-  if (ways.length > 0) more.ways = ways;
+  if (ways.length > 0) more = { ways };
+  const began: (readonly [step: StepId, visit: number])[] = [];
+  const failed: string[] = [];
   for (const deed of moment.deeds) {
     if (deed.kind === "began" && laneIn(moment.after, deed) !== undefined)
-      more.began = [...(more.began ?? []), [deed.step, deed.visit]];
-    if (deed.kind === "checked" && deed.failed !== null)
-      more.failed = [...(more.failed ?? []), deed.failed.name];
+      began.push([deed.step, deed.visit]);
+    if (deed.kind === "checked" && deed.failed !== null) failed.push(deed.failed.name);
   }
+  if (began.length > 0) (more ??= {}).began = began;
+  if (failed.length > 0) (more ??= {}).failed = failed;
   const { event } = moment.entry;
   const used = usageIn(event);
-  if (used !== undefined) more.used = [used.turns, used.inputTokens, used.outputTokens, used.costUsd];
-  if (event.type === "run.ended") more.ended = [event.verdict.outcome, event.verdict.code];
+  if (used !== undefined)
+    (more ??= {}).used = [used.turns, used.inputTokens, used.outputTokens, used.costUsd];
+  if (event.type === "run.ended") (more ??= {}).ended = [event.verdict.outcome, event.verdict.code];
   return more;
 }
 
@@ -124,7 +129,7 @@ export function waysIn(moment: Moment): readonly TakenWay[] {
       ways.push(overturned === true ? [step, to, label, "back"] : [step, to, label]);
   }
   for (const deed of deeds) {
-    if (deed.kind !== "began" || ways.some(([, to]) => to === deed.step)) continue;
+    if (deed.kind !== "began" || isLedTo(ways, deed.step)) continue;
     const lane = laneIn(moment.after, deed);
     if (lane !== undefined) ways.push([lane.origin, deed.step, null]);
   }
@@ -135,20 +140,29 @@ type Followed = Extract<Deed, { readonly kind: "followed" }>;
 
 function followedWays(deed: Followed, moment: Moment): readonly TakenWay[] {
   const { step, label, move } = deed;
-  const fork = deedsOf(moment, "forked").find((one) => isSameVisit(one, deed));
-  if (fork !== undefined) return fork.steps.map((to) => [step, to, label]);
-  const join = deedsOf(moment, "joined").find((one) => isSameVisit(one, deed));
-  if (join !== undefined) return [[step, join.join, label]];
-  const settled = deedsOf(moment, "settled").find(
-    ({ led }) => isSameVisit(led, deed) || led.check !== undefined,
-  );
-  if (settled === undefined) {
-    // It may still wait for a look outside.
-    const isTaken = deedsOf(moment, "began").some((one) => move?.kind === "goto" && one.step === move.step);
-    return move?.kind === "goto" && isTaken ? [[step, move.step, label]] : [];
+  let join: StepId | null | undefined;
+  let to: StepId | null | undefined;
+  let isBegun = false;
+  for (const one of moment.deeds) {
+    if (one.kind === "forked" && isSameVisit(one, deed)) return one.steps.map((next) => [step, next, label]);
+    if (one.kind === "joined" && isSameVisit(one, deed) && join === undefined) ({ join } = one);
+    if (
+      one.kind === "settled" &&
+      to === undefined &&
+      (one.led.check !== undefined || isSameVisit(one.led, deed))
+    )
+      ({ to } = one.led);
+    if (one.kind === "began" && move?.kind === "goto" && one.step === move.step) isBegun = true;
   }
-  const { to } = settled.led;
+  if (join !== undefined) return [[step, join, label]];
+  // It may still wait for a look outside.
+  if (to === undefined) return move?.kind === "goto" && isBegun ? [[step, move.step, label]] : [];
   return to === null && !isOver(moment) ? [] : [[step, to, label]];
+}
+
+function isLedTo(ways: readonly TakenWay[], step: StepId): boolean {
+  for (const [, to] of ways) if (to === step) return true;
+  return false;
 }
 
 function isOver({ deeds }: Moment): boolean {

@@ -214,6 +214,15 @@ export function toFailure(
   return blank(agent, { outcome: "failed", code, reason, step: null }, problems);
 }
 
+/** Of a run that was interrupted: where it was not driven yet, that is not a failure, and one that is recorded can be resumed later. */
+export function stoppedEarly(result: Result): Result {
+  if (result.flow !== null) return result;
+  const isRecorded = result.run !== null;
+  const reason = `Stopped before the run ${isRecorded ? "went on" : "began"}.`;
+  const how = { outcome: "interrupted", code: "INTERRUPTED", exitCode: EXIT.interrupted } as const;
+  return { ...result, ...how, reason, completionReason: reason, resumable: isRecorded };
+}
+
 function blank(agent: string, verdict: Verdict, problems: readonly Problem[]): Result {
   const success = verdict.outcome === "completed";
   return {

@@ -11,7 +11,8 @@ import { callsIn, legsOf } from "../proof/observe.ts";
 import { search } from "../proof/search.ts";
 import { suiteOf, testOfWay } from "../proof/suite.ts";
 import type { Moment } from "../story/story.ts";
-import { runDrafts } from "./run-drafts.ts";
+import { planRuns, runDrafts } from "./run-drafts.ts";
+import { inSlices } from "./slices.ts";
 
 export type Generated = {
   readonly tests: readonly FlowTest[];
@@ -20,52 +21,77 @@ export type Generated = {
   /** Ways that the engine allows and a run does not go: a prompt that cannot be made, for one. */
   readonly astray: readonly { readonly test: FlowTest; readonly why: string }[];
   readonly states: number;
+  /** It was aborted: only some of the tests were made, and of what else there is nothing is known. */
+  readonly isStopped: boolean;
 };
 
-/** `hits`: what is shown already. `only`: an element, or the beginning of its name. */
+export type GenerateOptions = {
+  readonly params?: JsonObject;
+  /** An element, or the beginning of its name. */
+  readonly only?: string;
+  readonly signal?: AbortSignal;
+};
+
+/** `hits`: what is shown already. */
 export async function generate(
   flow: Prepared,
   hits: Hits,
-  { params = {}, only }: { readonly params?: JsonObject; readonly only?: string } = {},
+  { params = {}, only, signal }: GenerateOptions = {},
 ): Promise<Generated> {
   const elements = elementsOf(flow).filter(
     ({ id }) => !hits.has(id) && (only === undefined || id === only || id.startsWith(only)),
   );
-  const {
-    tests,
-    missing,
-    astray: unaskable,
-    ...searched
-  } = draftsFor(flow, argumentsFor(flow, params), elements);
+  const drafts = await draftsFor(flow, argumentsFor(flow, params), elements, signal);
+  const { tests, planned, missing, astray: unaskable, ...searched } = drafts;
   const astray = [...unaskable];
   const written = new Map<FlowTest, FlowTest>();
-  for await (const { test, ran, shared } of runDrafts(flow, tests)) {
+  for await (const { test, ran, shared } of runDrafts(flow, planned)) {
+    if (signal?.aborted === true) break;
     const { moments = [] } = ran;
     const lost = lostIn(test, moments, shared);
     if (lost === undefined && ran.fault === undefined)
       written.set(test, { ...test, expect: observedIn(moments) });
     else astray.push({ test, why: ran.fault?.why ?? reasonOf(moments, lost) });
   }
-  const good = tests.flatMap(({ test }) => written.get(test) ?? []);
+  const isStopped = signal?.aborted === true;
+  const absent = new Set(isStopped ? [] : missing);
   return {
-    tests: good,
+    tests: tests.flatMap((test) => written.get(test) ?? []),
     missing: elements
-      .filter(({ id }) => missing.includes(id))
+      .filter(({ id }) => absent.has(id))
       .map((element) => ({ element, doubt: doubtAbout(flow, element, searched) })),
     astray,
     states: searched.states,
+    isStopped,
   };
 }
 
-/** The states of a search take much memory, and nothing of them is needed for running the tests. */
-function draftsFor(flow: Prepared, args: JsonObject, elements: readonly Element[]) {
-  const found = search(flow, { args, wanted: elements });
-  const { tests, missing } = suiteOf(flow, args, found, new Set(elements.map(({ id }) => id)));
+/** The states and ways of a search take much memory, and nothing of them is needed for running the tests. */
+async function draftsFor(
+  flow: Prepared,
+  args: JsonObject,
+  elements: readonly Element[],
+  signal: AbortSignal | undefined,
+) {
+  const none = { tests: [], planned: [], missing: [], astray: [], isWhole: false };
+  let states = 0;
+  const found = await inSlices(search(flow, { args, wanted: elements }), signal, (known) => (states = known));
+  if (found === null) return { ...none, states };
+  const wanted = new Set(elements.map(({ id }) => id));
+  const suite = await inSlices(suiteOf(flow, args, found, wanted), signal);
+  if (suite === null) return { ...none, states };
   const astray = found.unaskable.map(({ step, why, way }) => ({
     test: { ...testOfWay(flow, args, way, []), name: `${step} cannot be asked` },
     why,
   }));
-  return { tests, missing, astray, states: found.states, isWhole: found.isWhole };
+  return {
+    tests: suite.tests.map(({ test }) => test),
+    planned: planRuns(flow, suite.tests),
+    missing: suite.missing,
+    astray,
+    states: found.states,
+    isWhole: found.isWhole,
+  };
 }
 
 /** What a test was written for is mostly shown after the part that it shares with others. */

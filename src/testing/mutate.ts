@@ -15,6 +15,7 @@ import { walk, type Walked } from "../proof/stepping.ts";
 import { testOfWay } from "../proof/suite.ts";
 import { outlineOf } from "../tell/outline.ts";
 import { runTest, type TestResult } from "./flow-tests.ts";
+import { inSlices } from "./slices.ts";
 
 export type Fate =
   /** `by`: the test that fails with the change. */
@@ -68,26 +69,34 @@ export async function mutate(
   const tests = results.filter(({ status }) => status === "passed").map(reachOf);
   const nodes = outlineOf(flow).nodes;
   const live = new Set(nodes.filter(({ isReached }) => isReached).map(({ id }) => id));
-  const findTest = testFinder(flow);
+  const findTest = testFinder(flow, signal);
   const mutants: Mutated[] = [];
   for (const { flow: changed, ...mutant } of mutantsOf(flow, live)) {
     if (signal?.aborted) break;
     if (classes !== undefined && !classes.includes(mutant.kind)) continue;
-    mutants.push({ mutant, fate: await fateOf({ ...mutant, flow: changed }) });
+    const fate = await fateOf({ ...mutant, flow: changed });
+    if (fate === null) break;
+    mutants.push({ mutant, fate });
     onMutant?.(mutants.length);
     // An interruption is heard only between two turns of the loop.
     await new Promise(setImmediate);
   }
   return { mutants, notLive: nodes.flatMap(({ id, isReached }) => (isReached ? [] : [id])) };
 
-  async function fateOf(mutant: Mutant): Promise<Fate> {
+  /** null: it was aborted before that was known. */
+  async function fateOf(mutant: Mutant): Promise<Fate | null> {
     const code = errorIn(mutant.flow);
     // A flow that its verdict ends may have no way to an end from the beginning.
     if (code !== null && code !== errorIn(flow)) return { kind: "checked", code };
     const changed = await prepare(mutant.flow);
     const near = tests.filter((test) => comesTo(test, mutant));
-    for (const { test } of near) if (!(await passes(changed, test))) return { kind: "killed", by: test.name };
-    const { test, tried } = await findTest(changed, mutant);
+    for (const { test } of near) {
+      if (signal?.aborted) return null;
+      if (!(await passes(changed, test))) return { kind: "killed", by: test.name };
+    }
+    const noticing = await findTest(changed, mutant);
+    if (noticing === null) return null;
+    const { test, tried } = noticing;
     return { kind: near.length === 0 ? "uncovered" : "survived", test, tried };
   }
 }
@@ -135,26 +144,33 @@ function errorIn({ steps, entry }: Flow): string | null {
 const MOST_CANDIDATES = 40;
 
 /** Ways that may tell the flows apart, tried on both until a test passes on the one and fails on the other. */
-function testFinder(flow: Prepared) {
+function testFinder(flow: Prepared, signal: AbortSignal | undefined) {
   const args = argumentsFor(flow);
   let known: readonly Walked[] | null = null;
-  /** Ways to every element: counts and limits are reached by them. */
-  const longWays = (): readonly Walked[] => {
-    if (known === null) {
-      const { found, wayTo } = search(flow, { args, wanted: elementsOf(flow) });
-      known = [...found.keys()].map(wayTo).toSorted((a, b) => a.course.length - b.course.length);
-    }
+  /** Ways to every element: counts and limits are reached by them. null: it was aborted. */
+  const longWays = async (): Promise<readonly Walked[] | null> => {
+    if (known !== null) return known;
+    const searched = await inSlices(search(flow, { args, wanted: elementsOf(flow) }), signal);
+    if (searched === null) return null;
+    const { found, wayTo } = searched;
+    known = [...found.keys()].map(wayTo).toSorted((a, b) => a.course.length - b.course.length);
     return known;
+  };
+  /** An interruption is heard only between two turns of the loop. */
+  const isStopped = async (): Promise<boolean> => {
+    if (signal !== undefined) await new Promise(setImmediate);
+    return signal?.aborted === true;
   };
   return async (
     changed: Prepared,
     mutant: Mutant,
-  ): Promise<{ readonly test: FlowTest | null; readonly tried: number }> => {
+  ): Promise<{ readonly test: FlowTest | null; readonly tried: number } | null> => {
     const ways = waysApart(flow, changed, args);
     let candidates = 0;
     let byWords: FlowTest | null = null;
     let next = ways.next();
     for (; next.done !== true && candidates < MOST_CANDIDATES; next = ways.next()) {
+      if (await isStopped()) return null;
       candidates += 1;
       const whole = wayToEnd(flow, args, next.value);
       const walked = whole === null ? null : walk(flow, args, whole);
@@ -165,11 +181,13 @@ function testFinder(flow: Prepared) {
     }
     if (byWords !== null) return { test: byWords, tried: candidates };
     const tried = next.done === true ? next.value.tried : candidates;
-    for (const way of longWays()) {
+    const long = await longWays();
+    for (const way of long ?? []) {
+      if (await isStopped()) return null;
       const test = await killerOf(flow, changed, mutant, args, way);
       if (test !== null) return { test, tried };
     }
-    return { test: null, tried: tried + longWays().length };
+    return long === null ? null : { test: null, tried: tried + long.length };
   };
 }
 

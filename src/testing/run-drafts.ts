@@ -2,39 +2,48 @@
 import type { Prepared } from "../engine/schema/prepared.ts";
 import type { FlowTest } from "../flow/flow-test.ts";
 import type { Flow } from "../flow/flow.ts";
-import type { Course } from "../proof/stepping.ts";
+import type { WayDraft } from "../proof/suite.ts";
 import { runInMemory, type HeldRun, type Ran } from "./ground.ts";
 
-type Draft = { readonly test: FlowTest; readonly course: Course };
+/** A test that is to be run, without its course: those of a large flow take more memory than everything else. */
+export type DraftPlan = {
+  readonly test: FlowTest;
+  /** How many choices it shares with the next one. */
+  readonly common: number;
+  /** After how many entries its run is held for later ones. */
+  readonly holds: ReadonlySet<number>;
+};
 
-/** `shared`: how many moments of the run are those of an earlier one. */
-export type DraftRun = { readonly test: FlowTest; readonly ran: Ran; readonly shared: number };
-
-/** In another order than they were given. */
-export async function* runDrafts(flow: Prepared, drafts: readonly Draft[]): AsyncGenerator<DraftRun> {
+/** In the order in which most is shared. */
+export function planRuns(flow: Flow, drafts: readonly WayDraft[]): readonly DraftPlan[] {
   const ordered = canShare(flow) ? inTreeOrder(drafts) : drafts;
   const common = ordered.map(({ course }, at) => {
     const next = ordered[at + 1]?.course;
     return next === undefined || !canShare(flow) ? 0 : commonLength(course, next);
   });
   const places = placesToHold(common);
+  return ordered.map(({ test }, at) => ({ test, common: common[at]!, holds: places[at]! }));
+}
+
+/** `shared`: how many moments of the run are those of an earlier one. */
+export type DraftRun = { readonly test: FlowTest; readonly ran: Ran; readonly shared: number };
+
+export async function* runDrafts(flow: Prepared, planned: readonly DraftPlan[]): AsyncGenerator<DraftRun> {
   const held = new Map<number, HeldRun>();
-  for (const [at, { test }] of ordered.entries()) {
-    const from = at === 0 ? undefined : held.get(common[at - 1]! + 1);
+  for (const [at, { test, common, holds }] of planned.entries()) {
+    const from = at === 0 ? undefined : held.get(planned[at - 1]!.common + 1);
     const past = from?.moments.map(({ entry }) => entry);
     const ran = await runInMemory(flow, test, past, {
       ...(from !== undefined && { from }),
-      at: places[at]!,
+      at: holds,
       held,
     });
-    for (const place of held.keys()) if (place > common[at]! + 1) held.delete(place);
+    for (const place of held.keys()) if (place > common + 1) held.delete(place);
     yield { test, ran, shared: from?.moments.length ?? 0 };
     // An interruption is heard, and what signals hold is let go of, only between two turns of the loop.
-    if (at % BREATH === BREATH - 1) await new Promise(setImmediate);
+    await new Promise(setImmediate);
   }
 }
-
-const BREATH = 16;
 
 /** Time and hooks belong to one run. */
 function canShare({ hooks, limits, steps }: Flow): boolean {
@@ -45,22 +54,14 @@ function canShare({ hooks, limits, steps }: Flow): boolean {
 }
 
 /** Those with the same beginning next to each other. */
-function inTreeOrder(drafts: readonly Draft[]): readonly Draft[] {
-  const numbers = new Map<unknown, number>();
-  const numberOf = (choice: unknown) => {
-    const known = numbers.get(choice) ?? numbers.size;
-    numbers.set(choice, known);
-    return known;
-  };
-  const rows = drafts.map((draft) => ({ draft, row: Uint32Array.from(draft.course, numberOf) }));
-  rows.sort(({ row: a }, { row: b }) => {
+function inTreeOrder(drafts: readonly WayDraft[]): readonly WayDraft[] {
+  return drafts.toSorted(({ course: a }, { course: b }) => {
     const at = commonLength(a, b);
     return (a[at] ?? -1) - (b[at] ?? -1);
   });
-  return rows.map(({ draft }) => draft);
 }
 
-function commonLength(a: ArrayLike<unknown>, b: ArrayLike<unknown>): number {
+function commonLength(a: Uint32Array, b: Uint32Array): number {
   let at = 0;
   while (at < a.length && at < b.length && a[at] === b[at]) at += 1;
   return at;

@@ -1,7 +1,7 @@
 /** The command's doors without a process for each: the same code that `lockstep` runs, with streams of the test's own. */
 import { parseLine } from "../../src/cli/args.ts";
 import { createCall, lineOf, type CommandCall, type Host } from "../../src/cli/call.ts";
-import { commandNamed, everyFlag } from "../../src/cli/commands.ts";
+import { commandNamed, everyFlag, type CliCommand } from "../../src/cli/commands.ts";
 import { toFailing } from "../../src/cli/text/failure.ts";
 import type { Ran } from "../cli/world.ts";
 
@@ -31,9 +31,10 @@ export async function enter(
     interruptible: (wait) => wait(),
     driving: () => undefined,
   };
-  const command = commandNamed(args[0] ?? "");
+  let command: CliCommand | null = null;
   let call: CommandCall | null = null;
   try {
+    command = commandNamed(args[0] ?? "");
     const line = command.takesParameters
       ? parseLine(args, { flags: everyFlag(), lenient: true })
       : lineOf(command, args);
@@ -41,7 +42,7 @@ export async function enter(
     const perform = await command.load();
     return { code: await perform(call), ...said };
   } catch (error) {
-    const { reason, stack, exitCode } = toFailing(error, command, "");
+    const { reason, stack, exitCode } = toFailing(error, command, "", cwd);
     return { code: exitCode, stdout: said.stdout, stderr: `${said.stderr}${reason}\n${stack ?? ""}` };
   }
 }

@@ -309,6 +309,14 @@ describe("without --json a person is told", { concurrency: 3 }, () => {
     assert.match(ran.stdout, /^Commands$/m);
   });
 
+  test("-v alone is the version, as other programs have it; with a command it is not", async () => {
+    const [version, alone, checked] = await Promise.all(
+      [["--version"], ["-v"], ["list", "-v"]].map(async (line) => await world.lockstep(line)),
+    );
+    assert.deepEqual(alone, version);
+    assert.notEqual(checked!.stdout, version!.stdout);
+  });
+
   test("--version is one line, and loads no more than it needs", async () => {
     const ran = await withImport(REPORT_LOADS, ["--version"]);
     assert.equal(ran.code, 0);

@@ -1,6 +1,6 @@
 /**
  * What happens to the runs of a fleet when workers and the server fail: workers are processes, the server is real, and the
- * model counts its questions. FLEET_KILLS and FLEET_OUTAGES choose how often and for how long.
+ * model counts its questions. FLEET_OUTAGES chooses for how long the server is away.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -15,7 +15,8 @@ import { createFleetWorld, KEY, type FleetWorld } from "./fleet-world.ts";
 import { needsFleet, programs } from "./fleet-server.ts";
 
 const { skip } = needsFleet("a fleet whose workers and server fail");
-const KILLS = Number(process.env.FLEET_KILLS ?? 2);
+/** Beside a worker that lives; kills.proc.ts kills at every write and question. */
+const KILLS = 2;
 const OUTAGES = (process.env.FLEET_OUTAGES ?? "12").split(",").map(Number);
 const SLOTS = 10;
 

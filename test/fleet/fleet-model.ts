@@ -22,7 +22,11 @@ export type FleetModel = {
 
 const STEPS = [replies.initial(), replies.continuation(), replies.closure()];
 
-export async function startModel(waitMs: number): Promise<FleetModel> {
+/** `words`: what it says beside the answer to this question. */
+export async function startModel(
+  waitMs: number,
+  words: (asked: Asked) => string | null = () => null,
+): Promise<FleetModel> {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
     let text = "";
@@ -44,8 +48,11 @@ export async function startModel(waitMs: number): Promise<FleetModel> {
       });
       setTimeout(() => {
         const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+        const answer = JSON.stringify(reply.output);
+        const beside = words(one);
+        const content = beside === null ? answer : `${beside}\n\n\`\`\`json\n${answer}\n\`\`\`\n`;
         const events = [
-          { choices: [{ index: 0, delta: { role: "assistant", content: JSON.stringify(reply.output) } }] },
+          { choices: [{ index: 0, delta: { role: "assistant", content } }] },
           { choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage },
         ];
         if (response.destroyed) return;

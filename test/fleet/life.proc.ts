@@ -111,6 +111,25 @@ describe("a run in a fleet", { skip }, () => {
     await reaches(asked, "completed");
   });
 
+  test("keeps the time of the server, also on a machine whose clock is wrong", async () => {
+    const busy = { error: { kind: "rate-limit", retryAfterMs: 240_000 } };
+    const run = await submit("notes", [busy, ...NOTE], {}, "skewed");
+    const skewed = world.begin(["fleet", "worker", "--queue", "skewed", "--sandbox", "off"], {
+      ...world.env,
+      ...world.around,
+      NODE_OPTIONS: `--import=${new URL("skew.ts", import.meta.url).href}`,
+      SKEW_MS: "-7200000",
+    });
+    const waitsFor = async () => ((await isFree(run))?.due?.getTime() ?? 0) - Date.now();
+    await until(async () => (await waitsFor()) > 60_000, "it waits without a worker");
+    assert.ok((await waitsFor()) < 300_000, String(await waitsFor()));
+    const [, ...entries] = await journal.read(run);
+    assert.ok(entries.length > 0);
+    for (const { at } of entries)
+      assert.ok(Math.abs(at - Date.now()) < 1_800_000, new Date(at).toISOString());
+    skewed.kill("SIGKILL");
+  });
+
   test("is paused, continued and resumed here while it is queued", async () => {
     const run = await submit("notes", NOTE, {}, "nobody-takes-it");
     await lockstep("pause", run);
@@ -149,7 +168,10 @@ describe("a run in a fleet", { skip }, () => {
       );
     await speaks(2);
     const runs = await Promise.all(
-      Array.from({ length: RUNS }, async () => await submit("slow", NOTE, {}, "upgraded")),
+      // Some of them start a command.
+      Array.from({ length: RUNS }, async (_, place) =>
+        submit(place % 20 === 0 ? "slow" : "notes", NOTE, {}, "upgraded"),
+      ),
     );
     const isOver = async () =>
       (await journal.rows(runs)).filter(({ last }) => last?.event.type === "run.ended").length;
@@ -172,6 +194,13 @@ describe("a run in a fleet", { skip }, () => {
     }
     assert.equal(await stateOf(newer), "queued");
     assert.equal((await journal.read(newer)).length, 1, "nobody has claimed it");
+    // Nor does a person with an older program.
+    for (const how of [[], ["--take-over"]]) {
+      const here = ["resume", newer, "--here", "--sandbox", "off", ...how];
+      const refused = await world.lockstep(here, { env: world.around });
+      assert.deepEqual([refused.code, /newer version of Lockstep/.test(refused.stderr)], [3, true]);
+    }
+    assert.equal((await journal.read(newer)).length, 1);
     await speaks(1);
     start("d", "--queue", "upgraded");
     await reaches(newer, "completed");

@@ -3,12 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type {
-  AnsweredDocument,
-  QuestionsDocument,
-  StartedDocument,
-  SteeredDocument,
-} from "../../src/studio/wire.ts";
+import type { QuestionsDocument } from "../../src/studio/wire.ts";
+import type { AnsweredDocument, StartedDocument, SteeredDocument } from "../../src/studio/wire-acts.ts";
 import { createWorld, replies, script, writeAgent, type World } from "../cli/world.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
 import { openIn } from "../studio/studio-client.ts";

@@ -8,7 +8,7 @@ import type { Dispatch, GroupShares } from "../../src/fleet/dispatch.ts";
 import type { Ended } from "../../src/fleet/life.ts";
 import { offerRuns, type RunOffer } from "../../src/fleet/offer.ts";
 import { createPresence } from "../../src/fleet/presence.ts";
-import { releaseRuns } from "../../src/fleet/rows.ts";
+import { promote, releaseRuns } from "../../src/fleet/rows.ts";
 import { workersOf } from "../../src/fleet/status.ts";
 import { work, type StretchOfJob, type WorkerEvent } from "../../src/fleet/worker.ts";
 import type { Postgres, Rows } from "../../src/journal/postgres/connection.ts";
@@ -93,6 +93,7 @@ describe("workers", { skip }, () => {
         shares,
         leaseMs: 10_000,
         stretchMs: 3_600_000,
+        requireRoom: () => undefined,
         drive,
         draining: draining.signal,
         drainMs,
@@ -212,6 +213,30 @@ describe("workers", { skip }, () => {
       assert.deepEqual([row.held, row.job, row.due], ["poisoned", null, null]);
       assert.match(String(row.held_because), /^No worker can take it: its (?:group|queue) is not a name/);
     }
+  });
+
+  test("the run of a job is the one whose row has it, whatever the job says", async () => {
+    const queue = newQueue();
+    const [own = "", other = ""] = await offer(queue, {}, {});
+    await postgres.send({ name: "", text: `UPDATE ${postgres.schema}.run SET due = NULL WHERE id = $1` }, [
+      other,
+    ]);
+    await promote(postgres, dispatch, { queues: [queue], speech: 1 });
+    await postgres.send(
+      {
+        name: "",
+        text: `UPDATE ${postgres.schema}_boss.job SET data = jsonb_build_object('run', $1::text) WHERE data ->> 'run' = $2`,
+      },
+      [other, own],
+    );
+    const driven: string[] = [];
+    const worker = startWorker(queue, ({ job }) => {
+      driven.push(job.run);
+      return Promise.resolve(ENDED);
+    });
+    await until(() => driven.length > 0, "one is driven");
+    await worker.drain();
+    assert.deepEqual(driven, [own]);
   });
 
   test("trouble of a worker that lasts is seen by others, until it is over", async () => {

@@ -1,4 +1,5 @@
 /** Calls of tools by the official MCP client, over stdio and over HTTP, in both revisions of the protocol. */
+import { Ajv } from "ajv";
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -128,9 +129,14 @@ describe("tools", { concurrency: 2, skip }, () => {
     using world = createWorld();
     writeNotes(world);
     await using client = await overStdio(world);
+    const { tools } = await client.listTools();
+    const ajv = new Ajv({ strict: false });
     for (const [name, args, pattern] of REFUSED) {
-      const { isError, content } = await client.callTool({ name, arguments: args });
+      const { isError, content, structuredContent } = await client.callTool({ name, arguments: args });
       assert.equal(isError, true, name);
+      // Some clients hold a refusal against the schema of results too, and show their own complaint instead.
+      const { outputSchema = {} } = tools.find((tool) => tool.name === name);
+      assert.ok(ajv.validate(outputSchema, structuredContent), `${name}: ${ajv.errorsText()}`);
       assert.match(content[0]!.text, pattern);
     }
     assert.equal(await newestRun(world), undefined);
@@ -503,6 +509,66 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
       refused.content[0]!.text,
       /^HIDDEN_TEXT: The Lockstep agent "sly" cannot be started from here/,
     );
+  });
+
+  test("a secret that stands in files of an agent is in nothing that is sent", async () => {
+    using world = createWorld();
+    const key = "key-of-the-user-123456";
+    writeAgent(world, "notes", {
+      agent: (agent) => {
+        const { topic } = agent.parameters as { readonly topic: object };
+        Object.assign(topic, { description: `Not ${key}`, default: key, required: false });
+        Object.assign(agent, {
+          displayName: `${"y".repeat(70)}${key}`,
+          description: `${"y".repeat(790)}${key}`,
+        });
+      },
+    });
+    const stage = `${"x".repeat(45)}${key}`;
+    world.write(".agent/staged/machine.yaml", `id: staged\nentry: ${stage}\n`);
+    world.write(
+      ".agent/staged/stages/1.md",
+      `---
+id: ${stage}
+name: A
+description: ${key}
+allowedTools: []
+completionTool: submit
+completionSchema: { type: object }
+retryPolicy: { maxAttempts: 1, backoff: none }
+turnCap: 2
+resolutionPolicy: fail
+next: end
+---
+
+Say ${key}.
+`,
+    );
+    writeAgent(world, key, { agent: (agent) => (agent.name = "other") });
+    world.write("all.json", script(slow(200), { text: key }, { text: key }));
+    await using client = await overStdio(world, { env: { MY_API_KEY: key } });
+    const sent: unknown[] = [];
+    const onprogress = (said: object) => void sent.push(said);
+    sent.push(await client.listTools(), await client.listResources());
+    sent.push(await client.callTool({ name: "staged", arguments: {} }, { onprogress }));
+    for (const name of ["findings", "runs"]) sent.push(await client.callTool({ name }));
+    for (const format of ["text", "mermaid"])
+      sent.push(await client.callTool({ name: "graph", arguments: { agent: "staged", format } }));
+    for (const uri of [`lockstep://agents/no-${key}/graph`, `lockstep://runs/${key}`, `lockstep://${key}`])
+      sent.push(await client.readResource({ uri }).catch((error: unknown) => String(error)));
+    sent.push(await client.callTool({ name: key }).catch((error: unknown) => String(error)));
+    const [{ tools }] = sent as [{ readonly tools: readonly Document[] }];
+    assert.ok(["notes", "staged"].every((name) => tools.some((tool) => tool.name === name)));
+    assert.ok(
+      sent.some((one) => /"message":"x+\[redacted/.test(JSON.stringify(one))),
+      "progress",
+    );
+    for (const one of sent) {
+      const text = JSON.stringify(one);
+      if (!text.includes("no step under way")) assert.match(text, /redacted/);
+      // Also not its beginning, where a text was cut.
+      assert.doesNotMatch(text, /key-of|of-the-user/);
+    }
   });
 
   test("what models wrote is spelled out, secrets are removed, and long results are cut", async () => {

@@ -14,13 +14,15 @@ import { exportRun, journalOf, parseBundle } from "../../src/run/records/bundle.
 import { createFiles } from "../../src/run/world/files.ts";
 import { prepareFlow, runTest } from "../../src/testing/flow-tests.ts";
 
+const HEAD = { lockstep: "Lockstep", schemas: () => null };
+
 const FOLDER = join(import.meta.dirname, "../fixtures/journals");
 
 /** The run as a test that was written and read again, and the flow that it ended with. */
 async function cassette(file: string, redact: boolean) {
   const whole = parseBundle(readFileSync(join(FOLDER, file), "utf8"), file);
   const { bundle } = await exportRun(await journalOf(whole), whole.run.id, { redact });
-  const { text, heard: page } = await asTest(bundle, "test", "Lockstep");
+  const { text, heard: page } = await asTest(bundle, "test", HEAD);
   const newest = bundle.entries.findLast(({ event }) => event.type === "run.adopted")?.event;
   const flow = bundle.flows[newest?.type === "run.adopted" ? newest.flow : bundle.run.flow]!;
   const findings: Parameters<typeof readTestFile>[3] = [];

@@ -9,7 +9,8 @@ import { search } from "../../src/proof/search.ts";
 import { suiteOf } from "../../src/proof/suite.ts";
 import { runTest } from "../../src/testing/flow-tests.ts";
 import { runInMemory, type Ran } from "../../src/testing/ground.ts";
-import { runDrafts } from "../../src/testing/run-drafts.ts";
+import { planRuns, runDrafts } from "../../src/testing/run-drafts.ts";
+import { inSlices } from "../../src/testing/slices.ts";
 import { generate, type Generated } from "../../src/testing/generate.ts";
 import {
   actionSchema,
@@ -256,10 +257,10 @@ test("a test whose end is far is over when the run goes on, and tests with the s
     assert.equal(status, "passed", `${one.name}: ${JSON.stringify(unmet)}`);
   }
   const elements = elementsOf(flow);
-  const found = search(flow, { wanted: elements });
-  const { tests } = suiteOf(flow, {}, found, new Set(elements.map(({ id }) => id)));
+  const found = (await inSlices(search(flow, { wanted: elements })))!;
+  const suite = await inSlices(suiteOf(flow, {}, found, new Set(elements.map(({ id }) => id))));
   let [count, sharing] = [0, 0];
-  for await (const { test: one, ran, shared } of runDrafts(flow, tests)) {
+  for await (const { test: one, ran, shared } of runDrafts(flow, planRuns(flow, suite!.tests))) {
     if (shared > 0) sharing += 1;
     if (count++ % 20 > 0) continue;
     const alone = await runInMemory(flow, one);
@@ -268,5 +269,37 @@ test("a test whose end is far is over when the run goes on, and tests with the s
     assert.equal(ran.heard.at(-1)?.text, alone.heard.at(-1)?.text, one.name);
     assert.deepEqual(ran.warnings, alone.warnings, one.name);
   }
-  assert.ok(sharing > tests.length / 2, `${sharing} of ${tests.length}`);
+  assert.ok(sharing > count / 2, `${sharing} of ${count}`);
+});
+
+/** So many steps that a search takes several slices of work. */
+function longFlow(steps: number): Flow {
+  const sketches = Array.from({ length: steps }, (_, at): [string, StepSketch] => [
+    `s${at}`,
+    { edges: { next: at === steps - 1 ? null : `s${at + 1}`, repeat: `s${at}` } },
+  ]);
+  return sketchFlow(Object.fromEntries(sketches), { limits: { visits: 5000 } });
+}
+
+test("what is searched and run can be stopped at any time, and claims nothing about what was not tried", async () => {
+  const flow = await prepare(longFlow(60));
+  const stopped = async (abort: (stop: AbortController) => void) => {
+    const stop = new AbortController();
+    abort(stop);
+    return await generate(flow, new Map(), { signal: stop.signal });
+  };
+  const early = await stopped((stop) => stop.abort());
+  assert.deepEqual([early.isStopped, early.states, early.tests], [true, 0, []]);
+  const searching = await stopped((stop) => setImmediate(() => setImmediate(() => stop.abort())));
+  assert.deepEqual([searching.isStopped, searching.tests, searching.missing], [true, [], []]);
+  assert.ok(searching.states > 0);
+  let turns = 0;
+  const running = await stopped((stop) => {
+    // Each run of a test gives way once, and there are hundreds: searching has fewer turns than that.
+    const next = () => (++turns === 200 ? stop.abort() : setImmediate(next));
+    setImmediate(next);
+  });
+  const whole = await generate(flow, new Map());
+  assert.ok(running.isStopped && running.tests.length > 0 && running.tests.length < whole.tests.length);
+  assert.deepEqual([running.missing, whole.isStopped, whole.missing.length > 0], [[], false, true]);
 });

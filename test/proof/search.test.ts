@@ -15,7 +15,7 @@ for (const { name, flow } of await exampleAgents())
     const made = await generate(flow, new Map());
     assert.deepEqual(made.astray, []);
     assert.deepEqual(made.missing, []);
-    const text = writeTests(made.tests, []);
+    const text = writeTests(made.tests, [], null);
     const read = readTests(flow, filesOf({ [`.agent/${flow.agent}/tests/generated.yaml`]: text }));
     assert.deepEqual(read.problems, []);
     const shown = new Set<string>();

@@ -11,6 +11,8 @@ import { exportRun, journalOf, parseBundle } from "../../src/run/records/bundle.
 import { createFiles } from "../../src/run/world/files.ts";
 import { prepareFlow, runTest } from "../../src/testing/flow-tests.ts";
 
+const HEAD = { lockstep: "Lockstep", schemas: () => null };
+
 const FOLDER = join(import.meta.dirname, "../fixtures/journals");
 
 async function recorded(file: string, redact: boolean) {
@@ -31,7 +33,7 @@ for (const path of globSync(join(FOLDER, "*.json")))
   for (const redact of [false, true])
     test(`${basename(path)}${redact ? ", redacted" : ""}`, async () => {
       const bundle = await recorded(basename(path), redact);
-      const { text, astray } = await asTest(bundle, "test", "Lockstep");
+      const { text, astray } = await asTest(bundle, "test", HEAD);
       assert.equal(astray, null);
       const newest = bundle.entries.findLast(({ event }) => event.type === "run.adopted")?.event;
       const digest = newest?.type === "run.adopted" ? newest.flow : bundle.run.flow;
@@ -41,13 +43,44 @@ for (const path of globSync(join(FOLDER, "*.json")))
       assert.deepEqual({ status, unmet }, { status: "passed", unmet: [] });
     });
 
+test("a recorded result that begins like the name of a fixture is a text", async () => {
+  const bundle = await recorded("closure-retry.json", false);
+  const text = "file:a.txt: no such file";
+  const entries = bundle.entries.map((entry) => {
+    const { event } = entry;
+    if (event.type === "step.called")
+      return {
+        ...entry,
+        event: { ...event, results: event.results.map((one) => ({ ...one, content: text })) },
+      };
+    if (event.type !== "step.checked") return entry;
+    const results = event.results.map((one) =>
+      one.ok ? one : { ...one, params: { ...one.params, exitCode: 1, stdout: text, stderr: text } },
+    );
+    return { ...entry, event: { ...event, results } };
+  });
+  const flow = await prepareFlow(bundle.flows[bundle.run.flow]!);
+  const exported = await asTest({ ...bundle, entries }, "test", HEAD);
+  assert.equal(exported.astray, null);
+  const [read] = readBack(flow, exported.text);
+  assert.ok(
+    Object.values(read!.around.tools)
+      .flat()
+      .every(({ content }) => content === text),
+  );
+  const outputs = Object.values(read!.around.checks)
+    .flat()
+    .flatMap((one) => (one.kind === "output" ? [one.stdout, one.stderr] : []));
+  assert.ok(outputs.length > 0 && outputs.every((one) => one === text), JSON.stringify(outputs));
+});
+
 test("a recorded test fails on a flow that leads elsewhere", async () => {
   const bundle = await recorded("closure-retry.json", false);
   const flow = bundle.flows[bundle.run.flow]!;
   const closing = flow.steps["closure.guide"]!;
   const edges = { ...closing.edges, closing: { kind: "goto", step: "closure.guide" } as const };
   const changed = { ...flow, steps: { ...flow.steps, "closure.guide": { ...closing, edges } } };
-  const { text } = await asTest(bundle, "test", "Lockstep");
+  const { text } = await asTest(bundle, "test", HEAD);
   const [read] = readBack(flow, text);
   assert.equal((await runTest(await prepareFlow(flow), read!)).status, "passed");
   assert.equal((await runTest(await prepareFlow(changed), read!)).status, "failed");
@@ -55,7 +88,7 @@ test("a recorded test fails on a flow that leads elsewhere", async () => {
 
 test("a run that has not ended is refused", async () => {
   const bundle = await recorded("gate.json", false);
-  await assert.rejects(asTest({ ...bundle, entries: bundle.entries.slice(0, 3) }, "test", "Lockstep"), {
+  await assert.rejects(asTest({ ...bundle, entries: bundle.entries.slice(0, 3) }, "test", HEAD), {
     code: "RUN_OPEN",
   });
 });

@@ -4,16 +4,15 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Entry } from "../../src/flow/event.ts";
+import type { QuestionsDocument, Refusal } from "../../src/studio/wire.ts";
 import type {
-  AgentDocument,
   AnsweredDocument,
   ArgumentsDocument,
   JudgedDocument,
-  QuestionsDocument,
-  Refusal,
   StartedDocument,
   SteeredDocument,
-} from "../../src/studio/wire.ts";
+} from "../../src/studio/wire-acts.ts";
+import type { AgentDocument } from "../../src/studio/wire-agents.ts";
 import { createWorld, MAIN, replies, script, start, writeAgent, type World } from "../cli/world.ts";
 import { until } from "../until.ts";
 import { openIn } from "./studio-client.ts";

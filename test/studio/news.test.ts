@@ -264,8 +264,11 @@ function createClient(): Client {
   return client;
 }
 
-async function connect(at: Opened, query: { readonly [name: string]: string } = {}) {
-  const streams = createStreams();
+async function connect(
+  at: Pick<Opened, "studio">,
+  query: { readonly [name: string]: string } = {},
+  streams = createStreams(),
+) {
   const client = createClient();
   const signal = new AbortController().signal;
   const answer = await streams.open({ params: {}, query, body: {}, signal }, at.studio);
@@ -317,6 +320,74 @@ test("the frames of the run that is looked at come once each, from the one that 
     gate.entries.slice(2).map(({ seq }) => seq),
   );
   leave();
+});
+
+const framesOf = ({ messages }: Client) =>
+  messages.flatMap((message) => (message.type === "frames" ? message.frames.map(([seq]) => seq) : []));
+
+test("an entry that is written while frames are read is sent, although nothing follows it", async () => {
+  await using at = await open();
+  const handle = await gate.begin(at.journal, "one", 3);
+  let seen = 0;
+  at.listen({ looked: (changed) => void (seen += changed.has("one") ? 1 : 0) });
+  await at.news.ready();
+  let isWritten = false;
+  const { shelf } = at.studio;
+  const slow: typeof shelf = {
+    ...shelf,
+    async look(...asked) {
+      const looked = await shelf.look(...asked);
+      if (asked[0] === "reel" && !isWritten) {
+        isWritten = true;
+        await handle.append(gate.entries.slice(3, 4));
+        await until(() => seen > 0, "the entry is seen meanwhile");
+      }
+      return looked;
+    },
+  };
+  const { client, leave } = await connect({ studio: { ...at.studio, shelf: slow } }, { run: "one" });
+  await until(() => framesOf(client).at(-1) === 4, "the fourth entry is sent");
+  leave();
+  await handle.release();
+});
+
+test("however many pages listen, a message is made once and a run is read once for them", async () => {
+  await using at = await open();
+  const handle = await gate.begin(at.journal, "one", 3);
+  const made: StreamMessage[] = [];
+  let reads = 0;
+  const { shelf } = at.studio;
+  const studio: Studio = {
+    ...at.studio,
+    redact: (value) => {
+      made.push(value as StreamMessage);
+      return value;
+    },
+    shelf: {
+      ...shelf,
+      look: (...asked) => {
+        if (asked[0] === "reel") reads += 1;
+        return shelf.look(...asked);
+      },
+    },
+  };
+  const streams = createStreams();
+  const pages: Awaited<ReturnType<typeof connect>>[] = [];
+  for (let page = 0; page < 5; page++) pages.push(await connect({ studio }, { run: "one" }, streams));
+  const heard = (seq: number) => () =>
+    pages.every(({ client }) => framesOf(client).at(-1) === seq && rowsIn(client.messages, "one").length > 0);
+  await handle.append(gate.entries.slice(3, 4));
+  await until(heard(4), "all pages are up to date");
+  made.length = 0;
+  reads = 0;
+  await handle.append(gate.entries.slice(4, 5));
+  await until(heard(5), "all pages hear of it");
+  const frames = made.filter(({ type }) => type === "frames");
+  assert.deepEqual([frames.length, reads], [1, 1]);
+  await until(() => pages.every(({ client }) => rowsIn(client.messages, "one").at(-1)?.events === 5), "rows");
+  assert.equal(made.filter(({ type }) => type === "runs").length, 1);
+  for (const { leave } of pages) leave();
+  await handle.release();
 });
 
 test("a page that takes nothing is sent nothing more, and told to ask for everything when it does", async () => {

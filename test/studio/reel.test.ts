@@ -4,8 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
-import type { Journal, RunRow } from "../../src/engine/ports.ts";
+import type { Backend, Journal, RunRow } from "../../src/engine/ports.ts";
 import { prepare } from "../../src/engine/schema/prepared.ts";
+import type { JsonObject } from "../../src/flow/json.ts";
 import { createMemoryJournal } from "../../src/run/index.ts";
 import { journalOf, parseBundle } from "../../src/run/records/bundle.ts";
 import { readRow, show, shownOf } from "../../src/run/records/runs.ts";
@@ -129,16 +130,20 @@ for (const name of fixtures) {
   });
 }
 
+function answering(output: JsonObject): Backend {
+  const usage = { turns: 1, inputTokens: 3, outputTokens: 2, costUsd: 0.5 };
+  return {
+    spec: { id: "test", options: null },
+    turn: () => Promise.resolve({ kind: "reply", text: "", calls: [], output, usage }),
+  };
+}
+
 test("the state at any entry of a long run is worked out from one that is near", async () => {
   const flow = sketchFlow(
     { a: { edges: { next: "b" } }, b: { edges: { next: "a" } } },
     { stop: { kind: "visits", count: 1100 }, limits: { visits: 1100 } },
   );
-  const turn = () =>
-    ({ kind: "reply", text: "", calls: [], output: { next_action: { action: "next" } } }) as const;
-  const usage = { turns: 1, inputTokens: 3, outputTokens: 2, costUsd: 0.5 };
-  const model = { spec: { id: "test", options: null }, turn: () => Promise.resolve({ ...turn(), usage }) };
-  const { entries } = await play({ flow, model });
+  const { entries } = await play({ flow, model: answering({ next_action: { action: "next" } }) });
   const journal = createMemoryJournal();
   await journal.create({ id: "long", agent: "sketch", at: 0, digest: "digest", flow }, entries);
   const reads: number[] = [];
@@ -229,4 +234,59 @@ test("requests for the same run at the same time read it once", async () => {
   // The others find nothing new.
   assert.ok(reads <= 5);
   assert.equal(looks[0]!.fold.filter(({ message }) => message.startsWith("Run started")).length, 1);
+});
+
+for (const name of fixtures)
+  test(`${name}: a row of the list says the same, whether or not the screen of the run is open`, async () => {
+    const { journal, row } = await open(name);
+    const alone = await createShelf().look("line", journal, row);
+    let reads = 0;
+    const counted: Journal = {
+      ...journal,
+      read: async (...asked) => {
+        reads += 1;
+        return await journal.read(...asked);
+      },
+    };
+    const shelf = createShelf();
+    await shelf.look("reel", counted, row);
+    const before = reads;
+    const beside = await shelf.look("line", counted, row);
+    assert.equal(reads, before);
+    assert.deepEqual(
+      [beside.fold.facts(), beside.fold.questions(row), beside.fold.answered(row), beside.damage],
+      [alone.fold.facts(), alone.fold.questions(row), alone.fold.answered(row), alone.damage],
+    );
+  });
+
+test("the first entries of a long run are there while the rest is read", async () => {
+  const flow = sketchFlow(
+    { a: { edges: { next: "a" } } },
+    { stop: { kind: "visits", count: 900 }, limits: { visits: 900 } },
+  );
+  const { entries } = await play({ flow, model: answering({ next_action: { action: "next" } }) });
+  const journal = createMemoryJournal();
+  await journal.create({ id: "long", agent: "sketch", at: 0, digest: "digest", flow }, entries);
+  const { promise: rest, resolve: goOn } = Promise.withResolvers<void>();
+  const halting: Journal = {
+    ...journal,
+    read: async (run, after = 0, limit) => {
+      if (after >= 400) await rest;
+      return await journal.read(run, after, limit);
+    },
+  };
+  const [row] = await journal.list();
+  const shelf = createShelf();
+  for (const least of [1, 400]) {
+    const { fold, isWhole } = await shelf.look("reel", halting, row!, least);
+    assert.ok(fold.frames.length >= least && fold.frames.length <= 400, String(fold.frames.length));
+    assert.equal(isWhole, false);
+  }
+  const looking = shelf.look("reel", halting, row!, 401);
+  const early = await Promise.race([looking, new Promise<null>((resolve) => setImmediate(resolve, null))]);
+  assert.equal(early, null);
+  goOn();
+  assert.ok((await looking).fold.frames.length > 400);
+  const { fold, isWhole } = await shelf.look("reel", halting, row!);
+  assert.deepEqual([fold.frames.length, isWhole], [entries.length, true]);
 });

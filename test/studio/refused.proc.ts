@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { cpSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { AgentDocument, CoverageDocument, Refusal, StartedDocument } from "../../src/studio/wire.ts";
+import type { Refusal } from "../../src/studio/wire.ts";
+import type { StartedDocument } from "../../src/studio/wire-acts.ts";
+import type { AgentDocument, CoverageDocument } from "../../src/studio/wire-agents.ts";
 import { createWorld, replies, script, writeAgent, type World } from "../cli/world.ts";
 import { openIn } from "./studio-client.ts";
 

@@ -162,6 +162,14 @@ test("a document is what the command prints, and a name that does not exist is s
   const { document } = await get(`runs/${run}`);
   assert.deepEqual(document.shown, shown);
   assert.deepEqual([document.args, document.changes, document.damage], [{ topic: "tea" }, [], null]);
+  const { path } = (document as { shown: { path: unknown[] } }).shown;
+  for (const most of [0, 1, path.length + 1]) {
+    const brief = (await get(`runs/${run}?path=${most}`)).document as { shown: object };
+    assert.deepEqual(brief.shown, {
+      ...(document.shown as object),
+      path: most === 0 ? [] : path.slice(-most),
+    });
+  }
   const log = (await get(`runs/${run}/log`)).document;
   const lines = (await world.lockstep(["logs", run, "--json"])).stdout.trim().split("\n");
   assert.deepEqual(

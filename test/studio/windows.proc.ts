@@ -57,20 +57,40 @@ describe("windows of the studio", withBrowser, () => {
     assert.equal(await page.getByText("topic later").count(), 1);
   });
 
-  test("seven windows that are all seen load, and the ones without a stream ask by themselves", async () => {
+  test("seven windows that are all seen are live, although a browser has six connections", async () => {
     const { browser, studio, ground } = opened;
     const { context, page: first, faults } = await watchedPage(browser);
-    await first.goto(studio.url);
+    const isLive = async (page: Page) => await page.getByText("live", { exact: true }).waitFor();
     const pages = [first];
     while (pages.length < 7) pages.push(await context.newPage());
+    const streams = pages.map(streamsOf);
+    const held = () => streams.reduce((sum, count) => sum + count(), 0);
+    await first.goto(studio.url);
     for (const page of pages.slice(1)) await page.goto(`${studio.origin}/runs`);
     for (const page of pages) await page.getByText("8 runs recorded.").waitFor();
-    const waiting = (page: Page) => page.getByText("asks every few seconds");
-    for (const page of pages.slice(4)) await waiting(page).waitFor();
-    ground.lockstep("run", "asker", "--topic", "seen-by-all", "--script", "short.yaml");
+    for (const page of pages) await isLive(page);
+    assert.equal(held(), 4);
+    const script = ["--script", "edit.yaml", "--on-permission", "halt"];
+    const { run } = ground.lockstep("run", "asker", "--topic", "seen-by-all", ...script);
     for (const page of pages) await page.getByText("topic seen-by-all").waitFor();
-    for (const page of pages.slice(0, 3)) await page.close();
-    for (const page of pages.slice(4)) await page.getByText("live", { exact: true }).waitFor();
+    for (const page of pages) await page.getByLabel("3 questions open").waitFor();
+    // The windows with a stream go away: one of the others reads, for all of them.
+    for (const page of pages.slice(0, 4)) await page.close();
+    const rest = streams.slice(4);
+    await until(() => rest.reduce((sum, count) => sum + count(), 0) === 1, "one window reads");
+    // The entries of a run come to a window without a stream too.
+    const without = pages[4 + rest.findIndex((count) => count() === 0)]!;
+    await without
+      .locator(`a[href="/runs/${String(run)}"]`)
+      .first()
+      .click();
+    const entries = async () => Number(await without.getByLabel("Entry").getAttribute("max"));
+    const before = await entries();
+    ground.lockstep("answer", String(run), "deny");
+    ground.lockstep("resume", String(run), "--script", "edit.yaml");
+    await until(async () => (await entries()) > before, "the entries come by themselves");
+    for (const page of pages.slice(4)) await page.getByLabel("2 questions open").waitFor();
+    for (const page of pages.slice(4)) await isLive(page);
     assert.deepEqual(faults, []);
     await context.close();
   });

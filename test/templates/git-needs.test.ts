@@ -17,6 +17,12 @@ function filesOf(template: string): string {
     .join("\n");
 }
 
+test("everything-committed is the same command in every template that has it", () => {
+  const commands = TEMPLATES.map((template) => /git status --porcelain[^"]*/.exec(filesOf(template))?.[0]);
+  const had = commands.filter((command) => command !== undefined);
+  assert.deepEqual([had.length, new Set(had).size], [3, 1], had.join("\n"));
+});
+
 for (const template of TEMPLATES)
   test(`what ${template} needs of git is in the manual`, () => {
     const files = filesOf(template);

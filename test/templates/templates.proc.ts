@@ -5,7 +5,7 @@
  * Needs the Claude Agent SDK in the folder that LOCKSTEP_PACKAGES names.
  */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { parse } from "yaml";
@@ -109,7 +109,12 @@ async function made({ lockstep }: Repository, template: Template): Promise<{ rea
 }
 
 /** The run has done what its script says, and nothing else. */
-function assertDone(template: Template, { cwd, git }: Repository, ran: Ran): void {
+function assertDone(
+  template: Template,
+  { cwd, git }: Repository,
+  ran: Ran,
+  before: readonly string[] = [],
+): void {
   const { path, refused, file, holds, commits, branch } = EXPECTED[template];
   assert.equal(ran.code, 0, `${ran.stdout}\n${ran.stderr}`);
   const result = onlyDocument(ran) as {
@@ -134,7 +139,7 @@ function assertDone(template: Template, { cwd, git }: Repository, ran: Ran): voi
   if (branch) assert.equal(git("log", "--format=%s", "main"), "Begin\n", "nothing is merged");
   const left = git("status", "--porcelain").trim().split("\n").toSorted();
   const isLeft = commits.length === 0 ? [`?? ${file}`] : [];
-  assert.deepEqual(left, ["?? .agent/", ...isLeft]);
+  assert.deepEqual(left, ["?? .agent/", ...isLeft, ...before].toSorted());
 }
 
 async function withIssue(template: Template, use: (env: NodeJS.ProcessEnv) => Promise<void>): Promise<void> {
@@ -177,7 +182,13 @@ suiteOffline("ready-made flows", import.meta.url, { skip: false, curious: true }
         const { tests } = await made(world, template);
         if (tests !== null) assert.deepEqual(tests, { command: "git diff --check", isFound: false });
         const { args } = EXPECTED[template];
-        assertDone(template, world, await world.lockstep("run", "mine", ...args, ...SCRIPTED));
+        // Packages that were installed, and that git does not ignore, are not work.
+        for (const folder of ["node_modules/x", "packages/a/node_modules/y"]) {
+          mkdirSync(join(world.cwd, folder), { recursive: true });
+          writeFileSync(join(world.cwd, folder, "index.js"), "");
+        }
+        const ran = await world.lockstep("run", "mine", ...args, ...SCRIPTED);
+        assertDone(template, world, ran, ["?? node_modules/", "?? packages/"]);
       }
     });
 

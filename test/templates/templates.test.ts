@@ -26,7 +26,7 @@ const BLANKS = { TESTS: 'probe "it"', ABOUT: "a", OUTDATED: "npm outdated", DOCS
 /** A project with the agent `mine`, made from the template. */
 function projectWith(template: AgentTemplate): string {
   const cwd = mkdtempSync(join(base, `${template}-`));
-  for (const [path, text] of Object.entries(initFiles("mine", null, template, BLANKS))) {
+  for (const [path, text] of Object.entries(initFiles("mine", undefined, template, BLANKS))) {
     const file = join(cwd, ".agent/mine", path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
@@ -44,7 +44,7 @@ for (const template of READY)
     test("passes check --strict and leaves no blank", async () => {
       const { problems } = await load("mine", { cwd: projectWith(template) });
       assert.deepEqual(problems, []);
-      const files = Object.entries(initFiles("mine", null, template, BLANKS));
+      const files = Object.entries(initFiles("mine", undefined, template, BLANKS));
       const open = files.filter(([, text]) => /@[A-Z]+@/.test(text)).map(([path]) => path);
       assert.deepEqual(open, []);
       const whole = files.map(([, text]) => text).join("\n");

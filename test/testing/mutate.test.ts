@@ -81,7 +81,7 @@ test("a change that no test notices comes with a test that passes on the flow, a
 
 /** As they are after they were written to a file. */
 function readBack(flow: Parameters<typeof readTestFile>[0], tests: readonly FlowTest[]): readonly FlowTest[] {
-  const text = writeTests(tests, []);
+  const text = writeTests(tests, [], null);
   const findings: Parameters<typeof readTestFile>[3] = [];
   const files = { ...createFiles(EXAMPLES), read: () => ({ kind: "text", text }) as const };
   const read = readTestFile(flow, files, "generated.yaml", findings);

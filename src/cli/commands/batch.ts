@@ -1,6 +1,6 @@
 /** `lockstep run NAME --issues LIST` and `--label NAME`: one run for each issue, reported in one table. */
 import type { Flow } from "../../flow/flow.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import {
   resumeBatch,
   runBatch,
@@ -15,7 +15,7 @@ import { parametersOf } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CommandCall } from "../call.ts";
 import type { CallOf, DriveFlags, StartFlags } from "../commands.ts";
-import { codeOf, driveOptions, resumeCommand, stoppedBy } from "../conduct.ts";
+import { driveOptions, resumeCommand, stoppedBy } from "../conduct.ts";
 import { statusLine } from "../text/progress.ts";
 import { nextAction } from "../text/report.ts";
 import { writeSummary } from "../summary-file.ts";
@@ -127,7 +127,7 @@ function nextOf(call: CommandCall<DriveFlags>, { batch, items }: Batch): readonl
 function stoppedAll(signal: AbortSignal, batch: Batch): Batch {
   return {
     ...batch,
-    exitCode: batch.exitCode === EXIT.interrupted ? codeOf(signal) : batch.exitCode,
+    exitCode: batch.exitCode === EXIT.interrupted ? exitOfSignal(signal) : batch.exitCode,
     items: batch.items.map(({ name, result }) => ({
       name,
       result: result === null ? null : stoppedBy(signal, result),

@@ -29,7 +29,7 @@ export async function checkAgents(given: CallOf<"check">): Promise<number> {
   if (names.length === 0) {
     throw new RunnerError(
       "USAGE",
-      `There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME.`,
+      `There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME`,
     );
   }
   if (call.flags.watch) return await watchFindings(call, project.root);

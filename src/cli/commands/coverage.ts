@@ -1,7 +1,7 @@
 /** `lockstep coverage NAME`: what tests and recorded runs have shown of a flow, side by side or each alone. */
 import { hasErrors } from "../../flow/problem.ts";
 import { NO_SETTINGS } from "../../flow/test-settings.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import type { Coverage } from "../../proof/coverage.ts";
 import { createFiles } from "../../run/world/files.ts";
 import { loadNamed } from "../agent.ts";
@@ -49,7 +49,7 @@ export async function showCoverage(call: CallOf<"coverage">): Promise<number> {
       ...(isStopped && { stopped: "interrupted" }),
     });
   else if (!call.flags.quiet || out === undefined) call.screen.print(text().join("\n"));
-  return isStopped ? EXIT.interrupted : EXIT.completed;
+  return isStopped ? exitOfSignal(signal) : EXIT.completed;
 }
 
 const STOPPED = "Interrupted: this is what was measured until then.";

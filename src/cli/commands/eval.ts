@@ -4,7 +4,7 @@ import type { EvalTask } from "../../flow/flow-eval.ts";
 import { defined, isObject, parseJsonObject, type Json } from "../../flow/json.ts";
 import { manual } from "../../flow/manual.ts";
 import { hasErrors } from "../../flow/problem.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { readEvals, type EvalsRead } from "../../load/evals.ts";
 import { readTestSettings } from "../../load/test-settings.ts";
 import {
@@ -27,7 +27,7 @@ import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import { writtenFlags } from "../call.ts";
 import type { CallOf } from "../commands.ts";
-import { codeOf, journalAccess, networkWish } from "../conduct.ts";
+import { journalAccess, networkWish } from "../conduct.ts";
 import { readGiven } from "../given-file.ts";
 import { namedBy } from "../tests/choose.ts";
 import { tellInvalid } from "../tests/refuse.ts";
@@ -74,8 +74,9 @@ export async function evaluate(call: CallOf<"eval">): Promise<number> {
   });
   const report = documentOf(record, read, baseline);
   if (flags.json) screen.document(report);
-  else screen.print(renderEval(call, report, screen.out));
-  return signal.aborted ? codeOf(signal) : report.exitCode;
+  else if (!flags.quiet || report.exitCode !== EXIT.completed)
+    screen.print(renderEval(call, report, screen.out));
+  return signal.aborted ? exitOfSignal(signal) : report.exitCode;
 }
 
 const NOTHING: EvalsRead = { tasks: [], min: {}, problems: [] };

@@ -24,8 +24,18 @@ export type RunAsText = {
   readonly astray: string | null;
 };
 
-/** `lockstep`: the version, for the head of the file. */
-export async function asTest(bundle: Bundle, as: "test" | "script", lockstep: string): Promise<RunAsText> {
+type Head = {
+  /** The version. */
+  readonly lockstep: string;
+  /** The way to the schemas for editors from the folder of an agent's tests, where there are any. */
+  readonly schemas: (agent: string) => string | null;
+};
+
+export async function asTest(
+  bundle: Bundle,
+  as: "test" | "script",
+  { lockstep, schemas }: Head,
+): Promise<RunAsText> {
   const { run, flows, entries, redacted } = bundle;
   const last = entries.findLast(({ event }) => event.type !== "run.noted")?.event;
   if (last?.type !== "run.ended")
@@ -55,7 +65,8 @@ export async function asTest(bundle: Bundle, as: "test" | "script", lockstep: st
     `Run ${run.id} of ${new Date(run.createdAt).toISOString()}${redacted ? ", redacted" : ""}`,
     `Flow ${newest.slice(0, 12)}, answered by ${models.length === 0 ? "no named model" : models.join(", ")}, ${lockstep}`,
   ].map((line) => line.replaceAll(/[\r\n]+/g, " "));
-  const text = as === "test" ? writeTests([test], about) : scriptText(test.script, about);
+  const text =
+    as === "test" ? writeTests([test], about, schemas(flow.agent)) : scriptText(test.script, about);
   const page = as === "test" && !redacted ? heardPage(test.name, heard) : null;
   const refused = as === "test" ? refusedOf(flow, text) : null;
   return { text: text.trimEnd(), replies: test.script.length, heard: page, astray: refused ?? astray };

@@ -12,6 +12,7 @@ import { journalAccess } from "../conduct.ts";
 import { readGiven } from "../given-file.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { sayPartial, withRecord } from "../journal.ts";
+import { schemasForTests } from "../schemas.ts";
 import { count, shownInLine, size } from "../text/text.ts";
 import { versionText } from "../version.ts";
 
@@ -58,6 +59,11 @@ async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number
   if (flags.test && flags.script) throw new UsageError("--test and --script exclude each other.");
   const as = flags.test ? "test" : "script";
   const { asTest, heardPath } = await import("./export-test.ts");
+  const project = findProject(call.cwd, call.stateDir);
+  const head = {
+    lockstep: `Lockstep ${versionText(false)}`,
+    schemas: (agent: string) => schemasForTests(project, agent),
+  };
   const { run, kept, text, replies, heard, astray } = await withRecord(call, ref, async (journal) => {
     const { bundle, kept: words } = await exportRun(journal, ref, { redact: flags.redact });
     if (bundle.damaged !== undefined)
@@ -65,7 +71,7 @@ async function exportAsTest(call: CallOf<"export">, ref: string): Promise<number
     return {
       run: bundle.run.id,
       kept: words,
-      ...(await asTest(bundle, as, `Lockstep ${versionText(false)}`)),
+      ...(await asTest(bundle, as, head)),
     };
   });
   await writeTo(call, flags.out, [text]);

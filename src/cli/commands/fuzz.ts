@@ -3,20 +3,21 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { FlowTest } from "../../flow/flow-test.ts";
 import { hasErrors, type Problem } from "../../flow/problem.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { readTestSettings } from "../../load/test-settings.ts";
 import { elementsOf } from "../../proof/elements.ts";
 import { testItems, writeTests } from "../../proof/write-tests.ts";
 import { flowDigest } from "../../run/load.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
-import { findProject } from "../../run/world/project.ts";
+import { findProject, type Project } from "../../run/world/project.ts";
 import { notWritable, writeInProject } from "../../run/world/write-whole.ts";
 import { fuzz, type Fuzzed, type FuzzCase } from "../../testing/fuzz.ts";
 import { prepareFlow } from "../../testing/flow-tests.ts";
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
+import { schemasForTests } from "../schemas.ts";
 import { tellInvalid } from "../tests/refuse.ts";
 import { count, shownInLine, table } from "../text/text.ts";
 
@@ -47,7 +48,7 @@ export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
     ...(flags.persona.length > 0 && { personas: flags.persona }),
   });
   const cases = casesIn(name, fuzzed);
-  if (flags.save) for (const one of cases) save(project.root, one);
+  if (flags.save) for (const one of cases) save(project, name, one);
   const isBad = fuzzed.broken.length > 0 || (flags["fail-on"] === "weakness" && cases.length > 0);
   const flow = flowDigest(loaded.flow);
   const elements = elementsOf(loaded.flow);
@@ -66,7 +67,7 @@ export async function fuzzAgent(call: CallOf<"fuzz">): Promise<number> {
     });
   else if (!flags.quiet || isBad) screen.print(report(call, about, fuzzed, cases));
   if (stopped.aborted) screen.complain(`Interrupted after ${count(fuzzed.runs, "run")}.`);
-  if (stopped.aborted) return EXIT.interrupted;
+  if (stopped.aborted) return exitOfSignal(stopped);
   return isBad ? EXIT.testsFailed : EXIT.completed;
 }
 
@@ -97,12 +98,17 @@ function digest(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 8);
 }
 
-function save(root: string, { name, what, test, file, persona }: ReportedCase): void {
+function save(project: Project, agent: string, { name, what, test, file, persona }: ReportedCase): void {
+  const { root } = project;
   const about = [
     `Found by lockstep fuzz: ${shownInLine(name)}. ${shownInLine(what)}`,
     "The test fails as long as a run with these responses shows it.",
   ];
-  const text = writeTests([{ ...test, name: `${name}, from a model that is ${persona}`, file }], about);
+  const text = writeTests(
+    [{ ...test, name: `${name}, from a model that is ${persona}`, file }],
+    about,
+    schemasForTests(project, agent),
+  );
   try {
     writeInProject(root, file, text);
   } catch (cause) {

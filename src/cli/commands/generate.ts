@@ -1,21 +1,23 @@
 /** `lockstep test NAME --generate`: tests for everything that no test covers, printed or written to generated.yaml. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import type { FlowTest } from "../../flow/flow-test.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { hitsIn, type Hits } from "../../proof/cover.ts";
 import type { Covered } from "../../proof/coverage.ts";
 import { keepOwn } from "../../proof/keep-own.ts";
-import { writeTests } from "../../proof/write-tests.ts";
+import { testItems, writeTests } from "../../proof/write-tests.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
-import { findProject, listAgents } from "../../run/world/project.ts";
+import { findProject, listAgents, type Project } from "../../run/world/project.ts";
 import { notWritable, requireNoLinks, writeInProject } from "../../run/world/write-whole.ts";
 import { prepareFlow, runTest } from "../../testing/flow-tests.ts";
 import { generate, type Generated } from "../../testing/generate.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
 import { coverageBy } from "../coverage/measure.ts";
+import { schemasForTests } from "../schemas.ts";
 import { readNamed, type AgentUnderTest } from "../tests/read.ts";
 import { tellInvalid } from "../tests/refuse.ts";
 import { count, shownInLine, table } from "../text/text.ts";
@@ -23,6 +25,7 @@ import { count, shownInLine, table } from "../text/text.ts";
 export async function generateTests(call: CallOf<"test">): Promise<number> {
   const { flags, screen } = call;
   refuseMixed(call);
+  const signal = call.host.interruption();
   const project = findProject(call.cwd, call.stateDir);
   const files = createFiles(project.root);
   const named = call.words.length > 0 ? call : { ...call, words: listAgents(project) };
@@ -30,19 +33,31 @@ export async function generateTests(call: CallOf<"test">): Promise<number> {
   if (problems.length > 0) return tellInvalid(call, "lockstep-generated", problems, files);
   const all: GeneratedFor[] = [];
   for (const agent of agents) {
-    const made = await generateFor(call, agent);
-    if (flags.write) writeGenerated(project.root, files, made);
+    if (signal.aborted) break;
+    const made = {
+      ...(await generateFor(call, agent, signal)),
+      schemas: schemasForTests(project, agent.agent),
+    };
+    // Only some of the tests would take the place of all that are there.
+    if (flags.write && !made.isStopped) writeGenerated(project, files, made);
     all.push(made);
   }
-  const ok = all.every(({ astray }) => astray.length === 0);
+  const isStopped = signal.aborted;
+  const ok = !isStopped && all.every(({ astray }) => astray.length === 0);
   if (flags.json)
     screen.document({
       v: 1,
       kind: "lockstep-generated",
       ok,
-      agents: all.map((made) => documentOf(made, flags.write)),
+      ...(isStopped && { stopped: "interrupted" }),
+      agents: all.map((made) => documentOf(made, flags.write && !made.isStopped)),
     });
   else for (const made of all) tell(call, made);
+  if (isStopped) {
+    const left = agents.length - all.filter((made) => !made.isStopped).length;
+    if (left > 0) screen.complain(`Interrupted: the tests of ${count(left, "agent")} are not complete.`);
+    return exitOfSignal(signal);
+  }
   return ok ? EXIT.completed : EXIT.testsFailed;
 }
 
@@ -57,13 +72,19 @@ function refuseMixed({ flags, words }: CallOf<"test">): void {
 type GeneratedFor = Generated & {
   readonly of: AgentUnderTest;
   readonly file: string;
+  /** The way from there to the schemas for editors. */
+  readonly schemas: string | null;
   /** What there is no test for, with its place. */
   readonly gaps: readonly (Covered & { readonly word: "not found" | "unreachable"; readonly why: string })[];
   /** Only some of the tests were asked for: those that are there stay. */
   readonly isPart: boolean;
 };
 
-async function generateFor({ flags, screen }: CallOf<"test">, of: AgentUnderTest): Promise<GeneratedFor> {
+async function generateFor(
+  { flags, screen }: CallOf<"test">,
+  of: AgentUnderTest,
+  signal: AbortSignal,
+): Promise<Omit<GeneratedFor, "schemas">> {
   const { agent, flow, tests, settings } = of;
   const file = `.agent/${agent}/tests/${GENERATED}`;
   const isPart = flags.covers !== undefined;
@@ -73,13 +94,17 @@ async function generateFor({ flags, screen }: CallOf<"test">, of: AgentUnderTest
     // What is written again must not count as there.
     if (flags.write && !isPart && isReplaced(test, file)) continue;
     if (test.ground.kind !== "memory") continue;
+    // A busy process hears no signals.
+    await setImmediate();
+    if (signal.aborted) break;
     const { outcomes } = await runTest(prepared, test);
     if (outcomes !== null) for (const [id, times] of hitsIn(outcomes.moments)) hits.set(id, times);
   }
   screen.status(`searching ${shownInLine(agent)}`);
-  const made = await generate(prepared, hits, flags.covers === undefined ? {} : { only: flags.covers });
+  const { covers: only } = flags;
+  const made = await generate(prepared, hits, { signal, ...(only !== undefined && { only }) });
   screen.status(null);
-  if (isPart && made.tests.length + made.missing.length + made.astray.length === 0)
+  if (isPart && !made.isStopped && made.tests.length + made.missing.length + made.astray.length === 0)
     throw new RunnerError(
       "USAGE",
       `No element of ${agent} that is not covered begins with "${flags.covers}". See: lockstep test ${agent} --coverage`,
@@ -107,8 +132,8 @@ const ABOUT = [
   "Tests that say generated: true are replaced when it is run again; remove that line to keep one as it is.",
 ];
 
-function writeGenerated(root: string, files: ReturnType<typeof createFiles>, made: GeneratedFor): void {
-  const { file, tests, of, isPart } = made;
+function writeGenerated({ root }: Project, files: ReturnType<typeof createFiles>, made: GeneratedFor): void {
+  const { file, tests, of, isPart, schemas } = made;
   const path = join(root, file);
   requireNoLinks(root, file);
   const before = files.read(file);
@@ -125,49 +150,46 @@ function writeGenerated(root: string, files: ReturnType<typeof createFiles>, mad
       if (old !== "") rmSync(path);
       return;
     }
-    writeInProject(root, file, writeTests(tests, ABOUT) + kept.join(""));
+    writeInProject(root, file, writeTests(tests, ABOUT, schemas) + kept.join(""));
   } catch (cause) {
     throw notWritable(`The tests cannot be written to ${file}`, path, cause);
   }
 }
 
-function documentOf({ of, file, tests, gaps, astray, states }: GeneratedFor, isWritten: boolean) {
+function documentOf({ of, file, schemas, tests, gaps, astray, states }: GeneratedFor, isWritten: boolean) {
   return {
     agent: of.agent,
     file: isWritten ? file : null,
     states,
     tests: tests.map(({ name, covers }) => ({ name, covers })),
-    yaml: tests.length === 0 ? "" : writeTests(tests, ABOUT),
+    yaml: tests.length === 0 ? "" : writeTests(tests, ABOUT, schemas),
     gaps: gaps.map(({ id, kind, file: at, line, word, why }) => ({ id, kind, file: at, line, word, why })),
     astray: astray.map(({ test, why }) => ({
       name: test.name,
       covers: test.covers,
       why,
-      yaml: writeTests([test], []),
+      yaml: writeTests([test], [], schemas),
     })),
   };
 }
 
 /** Tests to stdout, so that they can be kept; what was found about them to stderr. */
 function tell({ flags, screen }: CallOf<"test">, made: GeneratedFor): void {
-  const { of, file, tests, gaps, astray, states } = made;
-  if (flags.write)
+  const { of, file, schemas, tests, gaps, astray, states } = made;
+  const isWritten = flags.write && !made.isStopped;
+  if (isWritten)
     for (const { name } of tests)
       screen.print(`${screen.out("green", "+")} ${shownInLine(of.agent)} › ${shownInLine(name)}`);
-  else if (tests.length > 0) screen.emit(writeTests(tests, ABOUT).trimEnd());
+  else if (tests.length > 0) screen.emit(writeTests(tests, ABOUT, schemas).trimEnd());
   for (const { test, why } of astray)
     screen.print(
       [
         `${screen.out("red", "✗")} The flow allows this way, but a run cannot go it: ${shownInLine(why, 1000)}`,
-        ...writeTests([test], [])
-          .trimEnd()
-          .split("\n")
-          .slice(2)
-          .map((line) => shownInLine(line, 1000)),
+        ...testItems([test]).map((line) => shownInLine(line, 1000)),
       ].join("\n"),
     );
   const covered = tests.reduce((sum, { covers }) => sum + covers.length, 0);
-  const where = flags.write && tests.length > 0 ? ` in ${file}` : "";
+  const where = isWritten && tests.length > 0 ? ` in ${file}` : "";
   screen.tell(
     [
       `${shownInLine(of.agent)}: ${count(tests.length, "test")}${where} for ${count(covered, "element")} without a test; ${count(states, "state")} searched`,

@@ -2,12 +2,11 @@
 import { setImmediate } from "node:timers/promises";
 import type { Honesty, Rate, RunClaims } from "../../proof/honesty.ts";
 import { claimsBy, createClaims, honestyOf, type HonestyRow } from "../../proof/honesty.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { foldEvery } from "../../run/records/fold.ts";
 import { loadNamed } from "../agent.ts";
 import type { CallOf } from "../commands.ts";
-import { codeOf } from "../conduct.ts";
 import { withJournal } from "../journal.ts";
 import { count, duration, headed, shownInLine, table, type Paint } from "../text/text.ts";
 
@@ -36,14 +35,13 @@ export async function showHonesty(call: CallOf<"honesty">): Promise<number> {
       ...(rows !== null && { by: flags.by, rows }),
     });
   else {
-    screen.print(
-      textOf(name, honesty, rows, flags.by, damaged, screen.out)
-        .map((line) => line.trimEnd())
-        .join("\n"),
-    );
+    const lines = flags.quiet
+      ? wrongIn(name, honesty, damaged)
+      : textOf(name, honesty, rows, flags.by, damaged, screen.out);
+    if (lines.length > 0) screen.print(lines.map((line) => line.trimEnd()).join("\n"));
     if (signal.aborted) screen.complain("Interrupted: only the runs that were read are counted.");
   }
-  return signal.aborted ? codeOf(signal) : EXIT.completed;
+  return signal.aborted ? exitOfSignal(signal) : EXIT.completed;
 }
 
 /** Newest first; a run that is damaged counts as far as it can be read. */
@@ -73,6 +71,20 @@ async function claimsOf(
 }
 
 const SHOWN_EVERY = 50;
+
+/** For `--quiet`: what should be looked at, a line each. */
+function wrongIn(agent: string, { claims, falseDone, checks }: Honesty, damaged: number): readonly string[] {
+  const about = (text: string) => `${shownInLine(agent)}: ${text}`;
+  return [
+    ...(damaged === 0 ? [] : [about(count(damaged, "damaged run"))]),
+    ...(falseDone.count === 0
+      ? []
+      : [about(`${falseDone.count} of ${count(claims, "claim")} overturned by a check`)]),
+    ...checks.flatMap(({ check, note }) =>
+      note === null ? [] : [about(`the check ${shownInLine(check)}: ${note}`)],
+    ),
+  ];
+}
 
 function textOf(
   agent: string,

@@ -10,23 +10,17 @@ const SCHEMAS = "../../node_modules/lockstep/schemas";
 /** What the templates leave open besides the name, each as `@KEY@`. */
 export type Blanks = { readonly [key: string]: string };
 
-/**
- * Path below .agent/NAME/ → text. `schemas`: where the schemas for editors are, from the agent's folder; null: nowhere
- * in the project, so the lines that name them are left out.
- */
+/** Path below .agent/NAME/ → text. `schemas`: where the schemas for editors are, from the agent's folder. */
 export function initFiles(
   name: string,
-  schemas: string | null = SCHEMAS,
+  schemas = SCHEMAS,
   template: AgentTemplate = "steps",
   blanks: Blanks = {},
 ): { readonly [path: string]: string } {
   const values: Blanks = { ...blanks, NAME: name };
   const fill = (path: string, text: string) =>
     text
-      .split("\n")
-      .filter((line) => schemas !== null || !line.includes(SCHEMAS))
-      .join("\n")
-      .replaceAll(SCHEMAS, schemas ?? "")
+      .replaceAll(SCHEMAS, schemas)
       .replaceAll(/@([A-Z]+)@/g, (mark, key: string) => written(path, values[key] ?? mark));
   return Object.fromEntries(
     pathsIn(template).map((path) => [path, fill(path, readTemplate(template, path))]),

@@ -1,27 +1,24 @@
 /** Writing a new agent: all of its files or nothing, and never through a link that leads out of the project. */
-import {
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, mkdtempSync, realpathSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { errorText } from "../../flow/text/harmless.ts";
 import { RunnerError } from "../../run/errors.ts";
+import { makeFolder } from "../../run/world/files.ts";
 
 type Place = { readonly root: string; readonly agentsDir: string };
 
-/** NOT_WRITABLE where the folder of the agents is something else, or leads elsewhere; USAGE where the agent is there. */
-export function requireFree({ root, agentsDir }: Place, name: string): void {
+/** NOT_WRITABLE where the folder of the agents is something else, or leads elsewhere. */
+export function requireAgentsFolder({ root, agentsDir }: Place): void {
   const found = lstatSync(agentsDir, { throwIfNoEntry: false });
   if (found?.isSymbolicLink()) requireInside(root, agentsDir);
   else if (found !== undefined && !found.isDirectory())
     throw unwritten(`${agentsDir} is not a folder. Move it away`);
-  const folder = join(agentsDir, name);
+}
+
+/** As above, and USAGE where the agent is there. */
+export function requireFree(place: Place, name: string): void {
+  requireAgentsFolder(place);
+  const folder = join(place.agentsDir, name);
   // Also a link that leads nowhere.
   if (lstatSync(folder, { throwIfNoEntry: false }) !== undefined)
     throw new RunnerError(
@@ -57,12 +54,12 @@ export function writeAgent(
   let draft: string | undefined;
   let isWritten = false;
   try {
-    made = mkdirSync(agentsDir, { recursive: true });
+    made = makeFolder(agentsDir);
     // The files are a level deeper than those of an agent, so that a draft is never taken for one.
     draft = mkdtempSync(join(agentsDir, ".new-"));
     for (const [path, text] of Object.entries(texts)) {
       const file = join(draft, name, path);
-      mkdirSync(dirname(file), { recursive: true });
+      makeFolder(dirname(file));
       writeFileSync(file, text, { flag: "wx" });
     }
     renameSync(join(draft, name), join(agentsDir, name));

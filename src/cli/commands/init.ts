@@ -1,10 +1,10 @@
 /** `lockstep init NAME`: an agent of steps, a machine of stages, or one of the ready-made flows. */
-import { existsSync } from "node:fs";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { RunnerError } from "../../run/errors.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
 import type { AgentTemplate, CallOf } from "../commands.ts";
+import { requireCopies, schemasFrom, wayToCopies, writeSchemas } from "../schemas.ts";
 import { hasBlank, initFiles, type Blanks } from "./init-files.ts";
 import { projectFacts } from "./init-project.ts";
 import { listTemplates, TEMPLATE_FACTS, templateLines, templateNamed } from "./init-templates.ts";
@@ -25,8 +25,12 @@ export async function initAgent(call: CallOf<"init">): Promise<number> {
   requireFree(project, name);
   const template = wanted(call) ?? (await chosen(call));
   const { tests, blanks } = filledIn(call, template, root);
-  const texts = initFiles(name, schemasFrom(root, folder), template, blanks);
+  const known = schemasFrom(project, folder);
+  const isCopied = known === null || known === wayToCopies(project, folder);
+  if (isCopied) requireCopies(project);
+  const texts = initFiles(name, known ?? wayToCopies(project, folder), template, blanks);
   writeAgent(project, name, texts);
+  const schemas = isCopied ? writeSchemas(project) : [];
   const shown = (path: string) => relative(resolve(call.cwd), path);
   const where = call.flags.cwd === undefined ? "" : ` --cwd ${shellWord(call.flags.cwd)}`;
   const next = [
@@ -35,10 +39,27 @@ export async function initAgent(call: CallOf<"init">): Promise<number> {
     `lockstep run ${name} ${TEMPLATE_FACTS[template].example} --script ${shellWord(shown(join(folder, "script.yaml")))}${where}`,
   ];
   const paths = Object.keys(texts).map((path) => shown(join(folder, path)));
-  if (call.flags.json) call.screen.document({ v: 1, agent: name, template, tests, files: paths, next });
+  if (call.flags.json)
+    call.screen.document({
+      v: 1,
+      agent: name,
+      template,
+      tests,
+      files: paths,
+      schemas: schemas.map(shown),
+      next,
+    });
   else {
     const about = aboutTests(tests, paths);
-    const lines = [...paths, "", ...about, "Next:", ...next.map((line) => `  ${call.typed(line)}`)];
+    const copied = isCopied ? [`${shown(dirname(schemas[0]!))} (JSON Schemas for editors)`] : [];
+    const lines = [
+      ...paths,
+      ...copied,
+      "",
+      ...about,
+      "Next:",
+      ...next.map((line) => `  ${call.typed(line)}`),
+    ];
     call.screen.print(lines.join("\n"));
   }
   return 0;
@@ -48,7 +69,7 @@ export async function initAgent(call: CallOf<"init">): Promise<number> {
 function unnamed({ flags: { template, json }, screen }: CallOf<"init">): number {
   if (template !== "help") {
     if (template !== undefined) templateNamed(template);
-    throw new UsageError("init needs NAME.");
+    throw new UsageError("init needs NAME, as in: lockstep init notes");
   }
   if (json) screen.document({ v: 1, templates: listTemplates() });
   else screen.print(`The templates are:\n${templateLines().join("\n")}`);
@@ -117,17 +138,4 @@ function aboutTests(tests: Tests | null, paths: readonly string[]): readonly str
         `Put your command into ${place}, or create the agent with --check COMMAND.`,
         "",
       ];
-}
-
-/**
- * The schemas for editors, if the project or a folder above it has the package: files are shared, and a path into an
- * installation of this machine would be wrong for everybody else.
- */
-function schemasFrom(root: string, folder: string): string | null {
-  for (let place = resolve(root); ; place = dirname(place)) {
-    const schemas = join(place, "node_modules", "lockstep", "schemas");
-    if (existsSync(join(schemas, "agent.schema.json")))
-      return relative(resolve(folder), schemas).split(sep).join("/");
-    if (place === dirname(place)) return null;
-  }
 }

@@ -3,19 +3,20 @@ import { join } from "node:path";
 import type { FlowTest } from "../../flow/flow-test.ts";
 import type { Path } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { readTests } from "../../load/tests.ts";
 import { MUTANT_CLASSES, type MutantClass } from "../../proof/mutants.ts";
 import { testItems, writeTests } from "../../proof/write-tests.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { createFiles } from "../../run/world/files.ts";
-import { findProject } from "../../run/world/project.ts";
+import { findProject, type Project } from "../../run/world/project.ts";
 import { notWritable, requireNoLinks, writeInProject } from "../../run/world/write-whole.ts";
 import { prepareFlow } from "../../testing/flow-tests.ts";
 import { baseOf, mutate, scoreOf, type Mutated, type Mutation } from "../../testing/mutate.ts";
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
+import { schemasForTests } from "../schemas.ts";
 import { tellInvalid } from "../tests/refuse.ts";
 import { count, headed, shownInLine, type Paint } from "../text/text.ts";
 
@@ -41,7 +42,7 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
     onMutant: (done) => screen.status(`${count(done, "change")} tried`),
   }).finally(() => screen.status(null));
   const isStopped = signal.aborted;
-  const added = flags.write ? addTests(project.root, name, found.mutants) : null;
+  const added = flags.write ? addTests(project, name, found.mutants) : null;
   // A part that is not written by itself is where the part around it is.
   const placeOf = (part: Path): Place => {
     const origin = loaded.origin(part)?.origin;
@@ -83,7 +84,7 @@ export async function mutateAgent(call: CallOf<"mutate">): Promise<number> {
           : []),
       ].join("\n"),
     );
-  if (isStopped) return EXIT.interrupted;
+  if (isStopped) return exitOfSignal(signal);
   return isEnough ? EXIT.completed : EXIT.testsFailed;
 }
 
@@ -203,7 +204,8 @@ function notes(
 type Added = { readonly file: string; readonly tests: number };
 
 /** At the end of the file, behind what is there; each test once, however many changes it notices. */
-function addTests(root: string, agent: string, mutants: readonly Mutated[]): Added {
+function addTests(project: Project, agent: string, mutants: readonly Mutated[]): Added {
+  const { root } = project;
   const folder = join(".agent", agent, "tests");
   const file = join(folder, "generated.yaml");
   const tests = new Map<string, FlowTest>();
@@ -225,6 +227,7 @@ function addTests(root: string, agent: string, mutants: readonly Mutated[]): Add
         ? writeTests(
             [...tests.values()],
             ["Written by lockstep mutate: what the flow does today. Read it before you rely on it."],
+            schemasForTests(project, agent),
           )
         : `${before.trimEnd()}\n${testItems([...tests.values()]).join("\n")}\n`;
     writeInProject(root, file, text);

@@ -26,8 +26,9 @@ export async function showNext(call: CommandCall): Promise<number> {
           ...(await withJournal(call, async (journal) => await ofRuns(journal))),
           ...(await ofAgents(names.slice(0, MOST_AGENTS), project, call)),
         ];
+  const width = host.stdout.isTTY ? host.stdout.columns || 80 : Infinity;
   if (flags.json) screen.document({ v: 1, root: project.root, agents: names, next: suggestions });
-  else screen.print(nextText(project.root, names, suggestions, screen.out, typed));
+  else screen.print(nextText(project.root, names, suggestions, screen.out, typed, width));
   return EXIT.completed;
 }
 

@@ -1,6 +1,6 @@
 /** `lockstep test [AGENT|FILE …]`: runs the tests of agents in memory. The reports are the result, so they go to stdout. */
 import type { FileTree } from "../../flow/files.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { missedIn, type ShownBy } from "../../proof/coverage.ts";
 import { RunnerError } from "../../run/errors.ts";
 import { failedBefore } from "../../run/records/test-runs.ts";
@@ -14,10 +14,10 @@ import { coverageBy, shownByTests } from "../coverage/measure.ts";
 import { chooseTests, refuseOnlyInCi, type ChosenTest } from "../tests/choose.ts";
 import { groundsFor } from "../tests/grounds.ts";
 import { readNamed, type AgentUnderTest, type TestsNamed } from "../tests/read.ts";
-import { reportersOf, writeReports } from "../tests/reporters.ts";
+import { reportersOf, writeReports, type Reporting } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
-import { tellInvalid } from "../tests/refuse.ts";
+import { invalidReport, tellInvalid, unavailableReport } from "../tests/refuse.ts";
 import { count, shellWord, shownInLine } from "../text/text.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
@@ -43,26 +43,65 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   }
   const files = createFiles(root);
   const read = await readNamed(call, files);
-  if (read.problems.length > 0) return tellProblems(call, read, files);
-  const chosen = choose(call, read);
+  if (read.problems.length > 0) return await reportInvalid(call, reporters, read, files, root);
+  const chosen = await orReported(call, reporters, root, () => choose(call, read));
   if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
-  const report = await runChosen(call, chosen, signal, read.remarks);
+  const report = await orReported(call, reporters, root, () => runChosen(call, chosen, signal, read.remarks));
   await writeReports(call, reporters, report, root, () => {
     for (const file of call.flags["coverage-file"]) {
       writeCoverage(call.cwd, file, report.coverage ?? []);
       call.screen.tell(`Wrote ${file}.`);
     }
   });
-  return exitOf(report);
+  return exitOf(report, signal);
+}
+
+/** People read the problems on stdout; reports get a failed case for each. */
+async function reportInvalid(
+  call: CallOf<"test">,
+  reporters: readonly Reporting[],
+  { problems }: TestsNamed,
+  files: FileTree,
+  root: string,
+): Promise<number> {
+  const forPeople = ({ name, file }: Reporting) => name === "pretty" && file === null;
+  const others = reporters.filter((one) => !forPeople(one));
+  if (call.flags.list || call.flags.stale) return tellInvalid(call, "lockstep-tests", problems, files);
+  await writeReports(call, others, invalidReport(problems), root);
+  return reporters.some(forPeople) ? tellInvalid(call, "lockstep-tests", problems, files) : EXIT.invalid;
+}
+
+/** What keeps the tests from being run is in the reports that go to files, beside the message for people. */
+async function orReported<T>(
+  call: CallOf<"test">,
+  reporters: readonly Reporting[],
+  root: string,
+  work: () => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const inFiles = reporters.filter(({ file }) => file !== null);
+    if (error instanceof RunnerError && !call.host.stopped().aborted)
+      await writeReports(call, inFiles, unavailableReport(error), root);
+    throw error;
+  }
 }
 
 function choose(call: CallOf<"test">, { names, agents, remarks }: TestsNamed): readonly ChosenTest[] {
   const { flags, host } = call;
   refuseOnlyInCi(agents, host.env);
   const project = findProject(call.cwd, call.stateDir);
-  if (agents.every(({ tests }) => tests.length === 0))
-    throw noTests(names.length > 0 ? names : listAgents(project), remarks, createFiles(project.root));
+  if (agents.every(({ tests }) => tests.length === 0)) {
+    const there = names.length > 0 ? names : listAgents(project);
+    if (there.length === 0)
+      throw new RunnerError(
+        "USAGE",
+        `There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME`,
+      );
+    throw noTests(there, remarks, createFiles(project.root));
+  }
   const { stateDir } = project;
   const failed = flags["last-failed"] ? failedBefore(stateDir) : null;
   const chosen = chooseTests(agents, { pattern: flags.test, failed, shard: flags.shard });
@@ -152,8 +191,8 @@ function offerTests({ flow: { agent }, coverage }: AgentCovered): readonly strin
     : [`Generate tests for what is not covered with: lockstep test ${shellWord(agent)} --generate --write`];
 }
 
-function exitOf(report: TestReport): number {
-  if (report.stopped === "interrupted") return EXIT.interrupted;
+function exitOf(report: TestReport, signal: AbortSignal): number {
+  if (report.stopped === "interrupted") return exitOfSignal(signal);
   const isGood = failuresIn(report).length === 0 && !isCoverageMissed(report);
   return isGood ? EXIT.completed : EXIT.testsFailed;
 }
@@ -169,10 +208,14 @@ async function listStale(
   files: FileTree,
 ): Promise<number> {
   const { isRecorded, staleDocument, staleText } = await import("../tests/stale.ts");
-  const report = await runChosen(call, chosen.filter(isRecorded), call.host.interruption());
+  const signal = call.host.interruption();
+  const report = await runChosen(call, chosen.filter(isRecorded), signal);
   if (call.flags.json) call.screen.document(staleDocument(report));
-  else call.screen.print(staleText(report, files, call.screen.out));
-  return report.stopped === "interrupted" ? EXIT.interrupted : EXIT.completed;
+  else {
+    const text = staleText(report, files, call.screen.out, call.flags.quiet);
+    if (text !== "") call.screen.print(text);
+  }
+  return report.stopped === "interrupted" ? exitOfSignal(signal) : EXIT.completed;
 }
 
 function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTest[]): number {
@@ -183,7 +226,8 @@ function listTests({ flags, screen }: CallOf<"test">, chosen: readonly ChosenTes
       ({ agent, name, file, line }) =>
         `${shownInLine(agent)} › ${shownInLine(name)}  ${screen.out("dim", `${shownInLine(file)}:${line}`)}`,
     );
-    screen.print([...lines, "", count(tests.length, "test")].join("\n"));
+    const total = flags.quiet ? [] : ["", count(tests.length, "test")];
+    if (lines.length + total.length > 0) screen.print([...lines, ...total].join("\n"));
   }
   return EXIT.completed;
 }

@@ -1,5 +1,5 @@
 /** `lockstep fleet submit --follow`: waits until the runs have ended, and reports them as a batch does. */
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import type { Submitted } from "../../fleet/submit.ts";
 import { show, type Journal, type Shown } from "../../run/index.ts";
 import { exitOf } from "../../run/batch.ts";
@@ -7,7 +7,6 @@ import { summarise } from "../../run/records/runs.ts";
 import { systemClock } from "../../run/world/clock.ts";
 import type { CallOf } from "../commands.ts";
 import { withRecord } from "../journal.ts";
-import { codeOf } from "../conduct.ts";
 import { count, duration, shownInLine, table } from "../text/text.ts";
 
 const LAG_MS = 250;
@@ -26,7 +25,7 @@ export async function followSubmitted(
     const shown = await Promise.all(
       runs.map(async ({ name, run }) => ({ name, result: await show(journal, run) })),
     );
-    const exitCode = signal.aborted ? codeOf(signal) : exitOf(shown.map(({ result }) => result));
+    const exitCode = signal.aborted ? exitOfSignal(signal) : exitOf(shown.map(({ result }) => result));
     if (flags.json) {
       const items = runs.map((one, place) => ({ ...one, result: shown[place]!.result }));
       screen.document({ v: 1, runs: items, success: exitCode === EXIT.completed, exitCode });

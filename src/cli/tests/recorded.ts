@@ -1,7 +1,7 @@
 /** `lockstep test NAME --recorded`: holds the author's own properties over recorded runs, and names run and visit. */
 import { hasErrors, type Problem } from "../../flow/problem.ts";
 import type { TestSettings } from "../../flow/test-settings.ts";
-import { EXIT } from "../../flow/verdict.ts";
+import { EXIT, exitOfSignal } from "../../flow/verdict.ts";
 import { readTestSettings } from "../../load/test-settings.ts";
 import { hasRules, watchRules, type Breach, type Watching } from "../../proof/author.ts";
 import { RunnerError } from "../../run/errors.ts";
@@ -45,12 +45,13 @@ export async function holdRecorded(call: CallOf<"test">): Promise<number> {
   const agents = await heldOver(call, settings, since, stopped);
   const ok = agents.every(({ breaches }) => breaches.length === 0);
   const isWhole = !stopped.aborted;
-  if (flags.json) screen.document({ v: 1, kind: "lockstep-recorded", ok, whole: isWhole, agents });
+  if (flags.json)
+    screen.document({ v: 1, kind: "lockstep-recorded", ok: ok && isWhole, whole: isWhole, agents });
   else {
     const lines = agents.flatMap((one) => textOf(one, call));
     screen.print([...lines, ...(isWhole ? [] : ["Interrupted: not all runs were read."])].join("\n"));
   }
-  if (!isWhole) return EXIT.interrupted;
+  if (!isWhole) return exitOfSignal(stopped);
   return ok ? EXIT.completed : EXIT.testsFailed;
 }
 

@@ -61,8 +61,14 @@ export function staleDocument(report: TestReport) {
   };
 }
 
-export function staleText(report: TestReport, files: FileTree, paint: Paint): string {
+/** `quiet`: only what is stale. */
+export function staleText(report: TestReport, files: FileTree, paint: Paint, quiet: boolean): string {
   const stale = staleIn(report);
+  if (quiet)
+    return stale
+      .flatMap((one) => linesOf(one, files, paint))
+      .join("\n")
+      .trimEnd();
   const total = `${stale.length} of ${count(report.tested.length, "recorded test")} stale`;
   return [...stale.flatMap((one) => linesOf(one, files, paint)), total].join("\n");
 }

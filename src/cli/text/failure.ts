@@ -2,11 +2,11 @@
 import { EXIT, exitCode } from "../../flow/verdict.ts";
 import type { Problem } from "../../flow/problem.ts";
 import { errorText } from "../../flow/text/harmless.ts";
-import { didYouMean } from "../../flow/text/suggest.ts";
 import { toFailure } from "../../tell/result.ts";
 import { UsageError } from "../args.ts";
 import type { CallUnderWay } from "../call.ts";
 import type { CliCommand } from "../commands.ts";
+import { meantBy } from "./meant.ts";
 
 export type Failure = {
   readonly code: string;
@@ -16,10 +16,11 @@ export type Failure = {
   readonly stack: string | null;
 };
 
-export function toFailing(error: unknown, command: CliCommand | null, agent: string): Failure {
+/** `cwd`: the folder that the command was to work in. */
+export function toFailing(error: unknown, command: CliCommand | null, agent: string, cwd: string): Failure {
   if (error instanceof UsageError) {
-    const { message, near } = error;
-    const hint = near === null ? "" : didYouMean(near.word, near.candidates);
+    const { message } = error;
+    const hint = meantBy(error, cwd);
     const about =
       command?.takesParameters && agent !== ""
         ? `${command.name} ${agent} `

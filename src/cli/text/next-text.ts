@@ -8,6 +8,7 @@ export type Suggestion = { readonly command: string; readonly why: string };
 
 export const WHERE_NOTHING_IS: readonly Suggestion[] = [
   { command: "lockstep init notes", why: "create a small agent that runs without an API key" },
+  { command: "lockstep init --template help", why: "list the ready-made flows that can be created" },
   { command: "lockstep doctor", why: "check that everything is installed" },
 ];
 
@@ -79,12 +80,14 @@ function exampleOf({ name, type, validation }: Flow["parameters"][number]): stri
 const STUDIO: Suggestion = { command: "lockstep studio", why: "see and steer the runs in a web page" };
 const HELP: Suggestion = { command: "lockstep help", why: "all commands" };
 
+/** `width`: columns of the terminal. Where a row does not fit, every reason stands below its command. */
 export function nextText(
   root: string,
   agents: readonly string[],
   suggestions: readonly Suggestion[],
   paint: Paint,
   typed: (text: string) => string,
+  width: number,
 ): string {
   const shown = agents.slice(0, 8).map((name) => shownInLine(name, 40));
   const more = agents.length > shown.length ? ", …" : "";
@@ -92,9 +95,14 @@ export function nextText(
     agents.length === 0
       ? `There is no agent in ${shownInLine(root, 200)} yet.`
       : `${count(agents.length, "agent")} in ${shownInLine(root, 200)}: ${shown.join(", ")}${more}`;
-  const rows = [...suggestions, ...(agents.length === 0 ? [] : [STUDIO]), HELP].map(({ command, why }) => [
-    `  ${paint("cyan", typed(command))}`,
+  const rows = [...suggestions, ...(agents.length === 0 ? [] : [STUDIO]), HELP].map(({ command, why }) => ({
+    command: typed(command),
     why,
-  ]);
-  return [here, "", "What you can do next:", ...table(rows)].join("\n");
+  }));
+  const longest = (texts: readonly string[]) => Math.max(...texts.map((text) => text.length));
+  const isWide = longest(rows.map((row) => row.command)) + longest(rows.map((row) => row.why)) + 4 <= width;
+  const lines = isWide
+    ? table(rows.map(({ command, why }) => [`  ${paint("cyan", command)}`, why]))
+    : rows.flatMap(({ command, why }) => [`  ${paint("cyan", command)}`, `      ${why}`]);
+  return [here, "", "What you can do next:", ...lines].join("\n");
 }

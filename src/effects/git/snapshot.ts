@@ -181,7 +181,7 @@ export async function resetTo(git: Git, place: SnapshotPlace, commit: string, br
   must(await git(top, ["checkout", "--quiet", "--force", "-B", branch, commit, "--"], how));
 }
 
-function must(answer: GitAnswer): string {
+export function must(answer: GitAnswer): string {
   if (answer.ok) return answer.out;
   throw new SnapshotFailed(answer.why);
 }

@@ -61,5 +61,9 @@ const WORDS: readonly { readonly codes: RegExp; readonly words: string }[] = [
     words: `does not allow this user to do that. Grant the rights that ${manual("fleet")} lists`,
   },
   { codes: /^53100$/, words: "could not grow: its disk is full. Make room, and resume" },
+  {
+    codes: /^55P03$/,
+    words: "is busy: a long statement of somebody holds its tables. Wait for it or end it, and try again",
+  },
   { codes: /^25006$/, words: "is read-only: it is a replica. Use the address of the primary" },
 ];

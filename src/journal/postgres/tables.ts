@@ -71,16 +71,23 @@ const tables = (schema: string): string => `
     (SELECT count(*) FROM ${schema}.run WHERE job IS NOT NULL AND owner IS NOT NULL) AS driven;
 `;
 
-/** Makes what is missing; harmless when repeated, also by two at once. */
+/** While tables are waited for, nobody else can use them: workers must not lose their leases over it. */
+const LOCK_MS = 2000;
+/** So long tables are asked for again and again, where a long statement of somebody holds them. */
+const BUSY_MS = 60_000;
+
+/** Makes what is missing; harmless when repeated, also by two at once, and while others write. */
 export async function makeTables(postgres: Postgres): Promise<void> {
   const { schema } = postgres;
   const found = await versionOf(postgres);
   if (found !== null && found > TABLES_VERSION) throw tablesDiffer(postgres.name, found, TABLES_VERSION);
+  postgres.waitFor(BUSY_MS);
   await postgres.together(async (send) => {
     // Two that make the same table at once would refuse each other.
     await send({ name: "init-lock", text: "SELECT pg_advisory_xact_lock(hashtext($1))" }, [
       `lockstep ${schema}`,
     ]);
+    await send({ name: "", text: `SET LOCAL lock_timeout = ${LOCK_MS}` });
     for (const text of tables(schema)
       .split(";")
       .filter((part) => part.trim() !== ""))

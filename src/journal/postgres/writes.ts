@@ -1,7 +1,8 @@
 /** What is written to a journal on PostgreSQL: one statement for all runs of a process that write at the same time. */
 import type { NewRun } from "../../engine/ports.ts";
+import { SPEECH } from "../../flow/event.ts";
 import type { Flows } from "../../flow/flow.ts";
-import { outOfOrder, runExists, runHeld, runUnknown, writerStale, type Holder } from "../errors.ts";
+import { outOfOrder, runExists, runHeld, runNewer, runUnknown, writerStale, type Holder } from "../errors.ts";
 import type { Postgres, Rows, Statement } from "./connection.ts";
 import type { RoundOutcome } from "./rounds.ts";
 
@@ -111,7 +112,8 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
 
   const whyNotClaimed = async (run: string): Promise<Error> => {
     const [row] = await postgres.send(sql.standing, [run]);
-    return row === undefined ? runUnknown(run) : runHeld(run, holderIn(row, us));
+    if (row === undefined) return runUnknown(run);
+    return Number(row.speaks) > SPEECH ? runNewer(run) : runHeld(run, holderIn(row, us));
   };
 
   const append = async (writes: readonly Of<"append">[]): Promise<readonly RoundOutcome[]> => {
@@ -216,8 +218,8 @@ function statementsOf(schema: string) {
       "create",
       `WITH f AS (INSERT INTO ${schema}.flow SELECT * FROM unnest($2::text[], $3::text[]) ON CONFLICT DO NOTHING),
         r AS (
-          INSERT INTO ${schema}.run (id, agent, digest, created_at, epoch, owner)
-          SELECT id, agent, digest, at, 1, $1
+          INSERT INTO ${schema}.run (id, agent, digest, created_at, epoch, owner, speaks)
+          SELECT id, agent, digest, at, 1, $1, ${SPEECH}
           FROM unnest($4::text[], $5::text[], $6::text[], $7::float8[]) WITH ORDINALITY AS n(id, agent, digest, at, place)
           ORDER BY place
           ON CONFLICT (id) DO NOTHING RETURNING key, id),
@@ -232,8 +234,8 @@ function statementsOf(schema: string) {
       `WITH w AS (
           SELECT r.key, r.owner AS was, n.takes FROM ${schema}.run r
           JOIN unnest($2::text[], $3::bool[]) AS n(id, takes) ON r.id = n.id ORDER BY r.key FOR UPDATE OF r)
-      UPDATE ${schema}.run r SET epoch = r.epoch + 1, owner = $1 FROM w
-      WHERE r.key = w.key AND (w.was IS NULL OR w.takes OR NOT EXISTS (
+      UPDATE ${schema}.run r SET epoch = r.epoch + 1, owner = $1, speaks = ${SPEECH} FROM w
+      WHERE r.key = w.key AND r.speaks <= ${SPEECH} AND (w.was IS NULL OR w.takes OR NOT EXISTS (
         SELECT 1 FROM ${schema}.owner o WHERE o.id = w.was AND ${ALIVE}))
       RETURNING r.key, r.id, r.epoch, w.was`,
     ),
@@ -244,7 +246,7 @@ function statementsOf(schema: string) {
     ),
     standing: statement(
       "standing",
-      `SELECT r.key, r.epoch, r.owner, o.host, o.pid, extract(epoch FROM o.since)::float8 * 1000 AS since,
+      `SELECT r.key, r.epoch, r.owner, r.speaks, o.host, o.pid, extract(epoch FROM o.since)::float8 * 1000 AS since,
         coalesce(o.id IS NOT NULL AND ${ALIVE}, false) AS alive,
         (SELECT coalesce(max(seq), 0) FROM ${schema}.event WHERE run = r.key) AS last
       FROM ${schema}.run r LEFT JOIN ${schema}.owner o ON o.id = r.owner WHERE r.id = $1`,

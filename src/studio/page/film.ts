@@ -16,7 +16,8 @@ export type Film = {
 
 const EMPTY: Film = { frames: [], error: null, damage: null, isWhole: false };
 
-export function useFilm(run: string): Film {
+/** null: no run is looked at. */
+export function useFilm(run: string | null): Film {
   const epoch = useLive((now) => now.epoch);
   const [film, setFilm] = useState(EMPTY);
   const [gap, setGap] = useState(0);
@@ -34,6 +35,7 @@ export function useFilm(run: string): Film {
     setFilm(EMPTY);
   }, [run, epoch]);
   useEffect(() => {
+    if (run === null) return;
     const stop = new AbortController();
     const load = async () => {
       for (;;) {
@@ -51,6 +53,12 @@ export function useFilm(run: string): Film {
     });
     return () => stop.abort();
   }, [run, epoch, gap]);
+  // Of a stream that another window reads only the rows of the list come here: they say when there is more.
+  const isShared = useLive((now) => now.isShared);
+  const events = useLive((now) => (run === null ? 0 : (now.runs.get(run)?.events ?? 0)));
+  useEffect(() => {
+    if (isShared && film.isWhole && events > (held.current.at(-1)?.[0] ?? 0)) setGap((now) => now + 1);
+  }, [isShared, events, film.isWhole]);
   useFramesOf(run, (message: StreamMessage) => {
     if (message.type === "frames" && message.run === run) take(message.frames, {});
   });

@@ -1,9 +1,10 @@
-/** The one stream of a tab: opened when the page is seen, let go when it is hidden, taken up again where it was. */
+/** The stream of a window: opened when the page is seen, let go when it is hidden, or heard through another window. */
 import { useEffect, useState } from "preact/hooks";
 import type { StreamMessage } from "../wire.ts";
-import { createEventReader, retryDelay } from "./events.ts";
+import { createEventReader, retryDelay, type ServerEvent } from "./events.ts";
 import { askedAgain, hear, UNHEARD, type Live } from "./live.ts";
 import { createStore, useStore } from "./store.ts";
+import { shareStream, standingEvents, type SharedStream } from "./share.ts";
 import { authorized } from "./token.ts";
 
 export const live = createStore<Live>(UNHEARD);
@@ -20,7 +21,9 @@ const looking: { run: string | null; agent: string | null } = { run: null, agent
 
 /** A browser has six connections for one server, which all windows share: some are left for documents. */
 const MOST_STREAMS = 4;
-/** How often a window without a stream asks. */
+/** The holder of this one reads for all windows that have none. */
+const SHARED = 0;
+/** How often a window without a stream looks whether another one reads for it, and asks for everything where none does. */
 const CROWDED_MS = 3000;
 /** The server says something every 15 seconds. */
 const SILENT_FOR = 40_000;
@@ -30,9 +33,17 @@ let stop: AbortController | null = null;
 let ended: Promise<unknown> = Promise.resolve();
 let failures = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
+let shared: SharedStream | null = null;
+/** This window reads for the others. */
+let isReader = false;
+/** The window that reads for this one; null: none is known. `undefined`: this one does not listen to others. */
+let reader: string | null | undefined;
 
 /** Opens the stream, and keeps it open while somebody can see the page. */
 export function keepListening(): void {
+  // Only where the connection is to this machine, or encrypted, can windows agree on who reads.
+  if (isSecureContext)
+    shared = shareStream({ standing: () => (isReader ? standingEvents(live.get()) : null), hear: hearOther });
   document.addEventListener("visibilitychange", () => {
     clearTimeout(timer);
     // A window that nobody sees would take a connection from those that somebody looks at.
@@ -98,36 +109,73 @@ function open(): void {
   if (document.hidden) return;
   const own = new AbortController();
   stop = own;
-  const reading = ended.then(() => inSlot(() => read(own)));
+  const reading = ended.then(() => (shared === null ? read(own) : inSlot(own, shared, SHARED)));
   ended = reading.catch(() => undefined);
   reading.then(
     () => lost(own, "lost"),
-    (error: unknown) => lost(own, error instanceof Unconnected ? error.why : "lost"),
+    (error: unknown) => lost(own, error instanceof RefusedStream ? "refused" : "lost"),
   );
 }
 
-class Unconnected extends Error {
-  readonly why: "refused" | "crowded";
-  constructor(why: Unconnected["why"]) {
-    super(why);
-    this.why = why;
+class RefusedStream extends Error {}
+
+/** Reads while this window has one of the streams, and otherwise hears what another one reads. */
+async function inSlot(own: AbortController, others: SharedStream, place: number): Promise<void> {
+  if (place === MOST_STREAMS) return await throughOther(own, others);
+  const isTaken = await navigator.locks.request(slotName(place), { ifAvailable: true }, async (slot) => {
+    if (slot !== null) await (place === SHARED ? readForAll(own) : read(own));
+    return slot === null;
+  });
+  if (isTaken) await inSlot(own, others, place + 1);
+}
+
+function slotName(place: number): string {
+  return `lockstep-stream-${place}`;
+}
+
+async function readForAll(own: AbortController): Promise<void> {
+  isReader = true;
+  try {
+    await read(own);
+  } finally {
+    isReader = false;
   }
 }
 
-/** Works while this window has one of the streams. */
-async function inSlot(work: () => Promise<void>, place = 0): Promise<void> {
-  // Only where the connection is to this machine, or encrypted.
-  if (!isSecureContext) return await work();
-  if (place === MOST_STREAMS) throw new Unconnected("crowded");
-  const isTaken = await navigator.locks.request(
-    `lockstep-stream-${place}`,
-    { ifAvailable: true },
-    async (slot) => {
-      if (slot !== null) await work();
-      return slot === null;
-    },
-  );
-  if (isTaken) await inSlot(work, place + 1);
+/** Until the window that reads for all gives its stream back: then it is the turn of this one. */
+async function throughOther(own: AbortController, { ask }: SharedStream): Promise<void> {
+  reader = null;
+  let { heardAt } = live.get();
+  live.set((now) => ({ ...now, isShared: true }));
+  ask(true);
+  const looks = setInterval(() => {
+    // Nobody has answered since the look before.
+    if (live.get().heardAt === heardAt) live.set((now) => askedAgain({ ...now, connection: "crowded" }));
+    ({ heardAt } = live.get());
+    ask(live.get().connection === "crowded");
+  }, CROWDED_MS);
+  const stopHearing = () => {
+    clearInterval(looks);
+    reader = undefined;
+    live.set((now) => ({ ...now, isShared: false }));
+  };
+  try {
+    await navigator.locks.request(slotName(SHARED), { signal: own.signal }, async () => {
+      stopHearing();
+      // What was said between the two streams was heard by nobody.
+      live.set(askedAgain);
+      await readForAll(own);
+    });
+  } finally {
+    stopHearing();
+  }
+}
+
+function hearOther(events: readonly ServerEvent[], by: string): void {
+  if (reader === undefined) return;
+  if (reader !== null && reader !== by) live.set(askedAgain);
+  reader = by;
+  take(events);
 }
 
 async function read(own: AbortController): Promise<void> {
@@ -141,7 +189,7 @@ async function read(own: AbortController): Promise<void> {
     signal: own.signal,
     cache: "no-store",
   });
-  if (answer.status === 401 || answer.status === 403) throw new Unconnected("refused");
+  if (answer.status === 401 || answer.status === 403) throw new RefusedStream();
   if (!answer.ok || answer.body === null) throw new Error(`The stream was refused with ${answer.status}.`);
   const events = createEventReader();
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -153,14 +201,16 @@ async function read(own: AbortController): Promise<void> {
       clearTimeout(silence);
       silence = setTimeout(() => own.abort(), SILENT_FOR);
       failures = 0;
-      take(events(value));
+      const heard = events(value);
+      take(heard);
+      if (isReader && heard.length > 0) shared?.tell(heard);
     }
   } finally {
     clearTimeout(silence);
   }
 }
 
-function take(events: readonly { readonly id: string | null; readonly data: string }[]): void {
+function take(events: readonly ServerEvent[]): void {
   const messages = events.map(({ data }) => JSON.parse(data) as StreamMessage);
   const cursor = events.findLast(({ id }) => id !== null)?.id ?? null;
   live.set((now) => {
@@ -170,13 +220,12 @@ function take(events: readonly { readonly id: string | null; readonly data: stri
   for (const message of messages) for (const hearing of hearers) hearing(message);
 }
 
-function lost(own: AbortController, connection: "lost" | Unconnected["why"]): void {
+function lost(own: AbortController, connection: "lost" | "refused"): void {
   // Another stream has taken its place, or the page is hidden.
   if (stop !== own) return;
   stop = null;
   live.set((now) => ({ ...now, connection }));
   if (connection === "refused") return;
-  if (connection === "lost") failures += 1;
-  else live.set(askedAgain);
-  timer = setTimeout(open, connection === "lost" ? retryDelay(failures) : CROWDED_MS);
+  failures += 1;
+  timer = setTimeout(open, retryDelay(failures));
 }

@@ -2,8 +2,10 @@
 import type { RunLine, RunsDocument, StreamMessage } from "../wire.ts";
 
 export type Live = {
-  /** `refused`: the token is not that of this server. `crowded`: other windows have the streams that a browser can hold. */
+  /** `refused`: the token is not that of this server. `crowded`: other windows have all streams, and none passes them on. */
   readonly connection: "connecting" | "live" | "lost" | "refused" | "crowded";
+  /** Another window reads the stream for this one: frames of the run that is looked at do not come with it. */
+  readonly isShared: boolean;
   /** When the server was heard last, in epoch milliseconds; null: not yet. */
   readonly heardAt: number | null;
   readonly began: number | null;
@@ -27,6 +29,7 @@ export type Live = {
 
 export const UNHEARD: Live = {
   connection: "connecting",
+  isShared: false,
   heardAt: null,
   began: null,
   cursor: null,

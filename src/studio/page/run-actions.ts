@@ -1,5 +1,6 @@
 /** What can be done with a run, by the state that it is in. */
-import type { ResumeRequest, RunDocument, RunLine } from "../wire.ts";
+import type { RunDocument, RunLine } from "../wire.ts";
+import type { ResumeRequest } from "../wire-acts.ts";
 
 export type RunAction = {
   readonly act: "pause" | "stop" | "continue" | "resume" | "adopt";

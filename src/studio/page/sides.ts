@@ -1,6 +1,6 @@
 /** Two sides on one graph: the ways of two runs, or the ways that were taken and those that would be. */
 import type { Outline } from "../../tell/outline.ts";
-import type { CompareDocument, WhatIfDocument } from "../wire.ts";
+import type { CompareDocument, WhatIfDocument } from "../wire-agents.ts";
 import { wayKey } from "./stand.ts";
 
 /** How often each side took a way, by `wayKey`. */

@@ -1,6 +1,14 @@
-/** `init`: the schemas that its files name for editors are there, or are not named. */
+/** `init`: the schemas that its files name for editors are there, and the template is the one that was chosen. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -23,10 +31,10 @@ function schemasIn(folder: string): readonly string[] {
 
 test("the schemas that are named exist, wherever the package is", async () => {
   // Where the package is, if anywhere; and the project.
-  for (const [place, project, count] of [
-    [null, "p", 0],
-    ["p", "p", 4],
-    [".", "workspace/p", 4],
+  for (const [place, project, isCopied] of [
+    [null, "p", true],
+    ["p", "p", false],
+    [".", "workspace/p", false],
   ] as const)
     for (const flags of [[], ["--stages"]]) {
       using world = createWorld();
@@ -39,11 +47,69 @@ test("the schemas that are named exist, wherever the package is", async () => {
         }
       const made = await world.lockstep(["init", "notes", "--cwd", project, ...flags]);
       assert.equal(made.code, 0, made.stderr);
-      const named = schemasIn(join(world.root, project, ".agent"));
-      assert.equal(named.length, flags.length === 0 ? count : Math.min(count, 3), `${place} ${flags.join()}`);
+      const named = schemasIn(join(world.root, project, ".agent/notes"));
+      assert.equal(named.length, flags.length === 0 ? 4 : 3, `${place} ${flags.join()}`);
       for (const file of named) assert.ok(existsSync(file), file);
+      assert.equal(existsSync(join(world.root, project, ".agent/.schemas")), isCopied);
+      assert.equal(made.stdout.includes(".agent/.schemas (JSON Schemas for editors)"), isCopied);
       assert.equal((await world.lockstep(["check", "notes", "--cwd", project, "--strict"])).code, 0);
     }
+});
+
+test("copies of an older version are brought up to date by init and by schema --write, and links are not followed", async () => {
+  using world = createWorld();
+  const copy = join(world.root, ".agent/.schemas/agent.schema.json");
+  const text = readFileSync(join(import.meta.dirname, "../../../schemas/agent.schema.json"), "utf8");
+  const refused = await world.lockstep(["schema", "--write", "--json"]);
+  assert.deepEqual([refused.code, /no folder \.agent here/.test(refused.stdout)], [2, true], refused.stdout);
+  assert.equal((await world.lockstep(["init", "one"])).code, 0);
+  for (const line of [
+    ["init", "two", "--json"],
+    ["schema", "--write", "--json"],
+  ]) {
+    writeFileSync(copy, "{}");
+    const { schemas, files } = onlyDocument(await world.lockstep(line));
+    assert.equal(readFileSync(copy, "utf8"), text);
+    const written = (schemas ?? files) as readonly string[];
+    assert.ok(written.includes(".agent/.schemas/agent.schema.json"), JSON.stringify(written));
+  }
+  const { agents } = onlyDocument(await world.lockstep(["list", "--json"]));
+  assert.deepEqual(
+    (agents as readonly { readonly agent: string }[]).map(({ agent }) => agent),
+    ["one", "two"],
+  );
+  const elsewhere = join(world.root, "elsewhere");
+  for (const link of [copy, dirname(copy)]) {
+    rmSync(link, { recursive: true });
+    mkdirSync(elsewhere, { recursive: true });
+    symlinkSync(link === copy ? join(elsewhere, "file") : elsewhere, link);
+    for (const line of [
+      ["init", "three"],
+      ["schema", "--write"],
+    ]) {
+      const ran = await world.lockstep(line);
+      assert.deepEqual(
+        [ran.code, /is a link, and links are not followed/.test(ran.stderr)],
+        [3, true],
+        ran.stderr,
+      );
+    }
+    assert.deepEqual(readdirSync(elsewhere), []);
+    assert.ok(!existsSync(join(world.root, ".agent/three")));
+  }
+});
+
+test("tests that a command writes name the schemas where there are any", async () => {
+  using world = createWorld();
+  assert.equal((await world.lockstep(["init", "notes"])).code, 0);
+  const written = async () => {
+    const ran = await world.lockstep(["test", "notes", "--generate"]);
+    assert.equal(ran.code, 0, ran.stderr);
+    return ran.stdout.split("\n")[0];
+  };
+  assert.equal(await written(), "# yaml-language-server: $schema=../../.schemas/tests.schema.json");
+  rmSync(join(world.root, ".agent/.schemas"), { recursive: true });
+  assert.match(String(await written()), /^# Written by lockstep/);
 });
 
 test("a folder that cannot be written is exit 3, and names a way out", async () => {

@@ -64,6 +64,12 @@ test("honesty and export --test over a run that was imported", async () => {
     [1, "lockstep-honesty", 1, 3, 2],
   );
   assert.equal(document.rows.length, 2);
+  const quiet = await world.lockstep(["honesty", "writer", "-q"]);
+  assert.deepEqual([quiet.code, quiet.stderr], [0, ""]);
+  assert.match(
+    quiet.stdout,
+    /^writer: 2 of 3 claims overturned by a check\n(?:writer: the check \S+: never \w+\n)*$/,
+  );
   const file = ".agent/writer/tests/recorded.yaml";
   const exported = await world.lockstep(["export", "@last", "--test", "-o", file]);
   assert.equal(exported.code, 0, exported.stderr);

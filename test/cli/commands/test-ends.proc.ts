@@ -1,6 +1,6 @@
 /** How the commands about tests end: by a signal at any time, without tests, with a report that cannot be written, quietly. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createWorld, onlyDocument, writeAgent, type World } from "../world.ts";
@@ -40,6 +40,59 @@ test("a signal that comes as soon as the command listens is answered with one do
     const { ok, kind: found } = onlyDocument(ran);
     assert.deepEqual([found, ok], [kind, false], line);
   }
+});
+
+test("a signal in the middle of the work is answered with what is known by then, and with the number of the signal", async () => {
+  using world = worldWith(PASSING);
+  // At the same place on every machine: the command has given way to others so many times.
+  world.write(
+    "late.mjs",
+    `import timers from "node:timers/promises";
+    import { syncBuiltinESMExports } from "node:module";
+    let turns = 0;
+    const hear = () => { if (++turns === Number(process.env.TURNS)) process.kill(process.pid, process.env.SIGNAL); };
+    const [real, promised] = [setImmediate, timers.setImmediate];
+    // A search gives way by the second, as often as its time takes; runs by the first, one turn each.
+    if (process.env.IN === "runs") globalThis.setImmediate = (...given) => (hear(), real(...given));
+    else timers.setImmediate = (...given) => (hear(), promised(...given));
+    syncBuiltinESMExports();`,
+  );
+  const stopped = async (line: string, signal: string, part: "search" | "runs", turns: number) => {
+    const ran = await world.lockstep([...line.split(" "), "--json"], {
+      env: {
+        NODE_OPTIONS: `--import ${join(world.root, "late.mjs")}`,
+        SIGNAL: signal,
+        IN: part,
+        TURNS: String(turns),
+      },
+    });
+    const document = onlyDocument(ran);
+    assert.deepEqual([document.ok, document.stopped], [false, "interrupted"], line);
+    return { code: ran.code, document };
+  };
+  const before = PASSING.replace("goes on", "kept, generated: true");
+  world.write(".agent/notes/tests/generated.yaml", before);
+  const made = await stopped("test --generate --write", "SIGTERM", "runs", 8);
+  const [agent] = made.document.agents as readonly {
+    file: null;
+    tests: readonly object[];
+    gaps: readonly [];
+  }[];
+  assert.deepEqual([made.code, made.document.kind, agent?.file], [143, "lockstep-generated", null]);
+  assert.ok(agent!.tests.length > 0, "the tests that were run are in the report");
+  assert.deepEqual(agent!.gaps, [], "nothing is said about what was not tried");
+  assert.equal(readFileSync(join(world.root, ".agent/notes/tests/generated.yaml"), "utf8"), before);
+  const early = await stopped("test --generate", "SIGINT", "search", 2);
+  assert.equal(early.code, 130);
+  const mutated = await stopped("mutate notes", "SIGTERM", "runs", 40);
+  const mutants = mutated.document.mutants as readonly object[];
+  assert.equal(mutated.code, 143);
+  const whole = onlyDocument(await world.lockstep(["mutate", "notes", "--json"]))
+    .mutants as readonly object[];
+  assert.ok(mutants.length > 0 && mutants.length < whole.length, `${mutants.length} of ${whole.length}`);
+  assert.deepEqual(mutants, whole.slice(0, mutants.length), "what was tried has its result");
+  const fuzzed = await stopped("fuzz notes --for 10m", "SIGHUP", "runs", 5);
+  assert.deepEqual([fuzzed.code, (fuzzed.document.runs as number) > 0], [129, true]);
 });
 
 test("every failure has one shape, whatever keeps the command from its result", async () => {
@@ -133,6 +186,56 @@ test("reports are written where they are wanted; one that cannot be makes no goo
   }
 });
 
+test("reports have a failed case for what keeps the tests from being run, with its file and line", async () => {
+  using world = worldWith(PASSING.replace("initial.note next", "initial.nope next"));
+  const files = ["junit=out/j.xml", "tap=out/t.tap", "json=out/r.json", "github"];
+  const line = ["test", ...files.flatMap((one) => ["--reporter", one]), "--reporter", "pretty"];
+  const text = (file: string) => readFileSync(join(world.root, file), "utf8");
+  const read = (name: string) => JSON.parse(text(name)) as { [key: string]: unknown };
+  const wrong = await world.lockstep(line, { env: { GITHUB_STEP_SUMMARY: join(world.root, "summary.md") } });
+  assert.equal(wrong.code, 2, wrong.stderr);
+  assert.match(wrong.stdout, /TEST-STEP[\s\S]*first\.yaml/);
+  assert.match(wrong.stdout, /^::error file=\.agent\/notes\/tests\/first\.yaml,line=2,title=notes/m);
+  assert.match(
+    text("out/j.xml"),
+    /failures="1"[\s\S]*<testcase name="TEST-STEP at \S+first\.yaml:2" classname="notes" file="\S+first\.yaml" line="2"[\s\S]*<failure message="[^"]*initial\.nope/,
+  );
+  assert.match(
+    text("out/t.tap"),
+    /^1\.\.1\nnot ok 1 - notes › TEST-STEP at \S+first\.yaml:2\n[\s\S]*initial\.nope/m,
+  );
+  const { kind, ok, code, problems } = read("out/r.json");
+  assert.deepEqual(
+    [kind, ok, code, (problems as readonly unknown[]).length],
+    ["lockstep-tests", false, "FLOW_INVALID", 1],
+  );
+  assert.match(text("summary.md"), /1 test, 1 failed[\s\S]*TEST-STEP/);
+  for (const [given, starts] of [
+    ["tap", "TAP version 13\n1..1\nnot ok 1"],
+    ["junit", "<?xml"],
+    ["json", '{"v":1,"kind":"lockstep-tests"'],
+  ] as const) {
+    const alone = await world.lockstep(["test", "--reporter", given]);
+    assert.deepEqual([alone.code, alone.stdout.startsWith(starts)], [2, true], alone.stdout);
+  }
+  // No tests at all is not a file that can be named, and not a success either.
+  rmSync(join(world.root, TESTS));
+  const none = await world.lockstep([
+    "test",
+    "notes",
+    "--reporter",
+    "junit=out/j.xml",
+    "--reporter",
+    "json=out/r.json",
+  ]);
+  assert.deepEqual([none.code, none.stdout], [2, ""]);
+  assert.match(
+    text("out/j.xml"),
+    /failures="1"[\s\S]*<failure message="There are no tests in \.agent\/notes\/tests/,
+  );
+  assert.deepEqual([read("out/r.json").code, read("out/r.json").ok], ["USAGE", false]);
+});
+
 test("-q prints only what is wrong, and coverage lists its first gaps", async () => {
   using world = worldWith(PASSING);
   for (const line of [
@@ -141,10 +244,15 @@ test("-q prints only what is wrong, and coverage lists its first gaps", async ()
     "fuzz notes --runs 20",
     "mutate notes --class gates",
     "coverage notes --tests --out c.json",
+    "test --stale",
+    "honesty notes",
   ]) {
     const quiet = await world.lockstep([...line.split(" "), "-q"]);
     assert.deepEqual([quiet.code, quiet.stdout, quiet.stderr], [0, "", ""], line);
   }
+  // A list that is asked for is printed, without its total.
+  const listed = await world.lockstep(["test", "--list", "-q"]);
+  assert.deepEqual([listed.code, listed.stdout], [0, `notes › goes on  ${TESTS}:2\n`]);
   const covered = await world.lockstep(["test", "--coverage"]);
   const gaps = covered.stdout.match(/^ {2}.*(?:\.json|\.md):\d+/gm) ?? [];
   assert.ok(gaps.length <= 20, `${gaps.length} gaps are listed`);

@@ -73,7 +73,7 @@ test("an agent is suggested with the parameters that it needs", () => {
 
 test("the page names what is there, and the commands as the user types them", () => {
   const typed = (text: string) => text.replace("lockstep", "npx lockstep");
-  const empty = nextText("/p", [], WHERE_NOTHING_IS, createPaint(false), typed);
+  const empty = nextText("/p", [], WHERE_NOTHING_IS, createPaint(false), typed, Infinity);
   assert.match(empty, /^There is no agent in \/p yet\.$/m);
   assert.match(empty, /npx lockstep init notes/);
   assert.doesNotMatch(empty, /studio/);
@@ -83,10 +83,24 @@ test("the page names what is there, and the commands as the user types them", ()
     [],
     createPaint(false),
     typed,
+    Infinity,
   );
   assert.match(some, /^9 agents in \/p: a0, .*a7, …$/m);
   assert.match(some, /npx lockstep studio/);
 });
+
+for (const [width, isWide] of [
+  [39, false],
+  [40, true],
+  [Infinity, true],
+] as const)
+  test(`in ${width} columns ${isWide ? "a reason stands beside" : "every reason stands below"} its command`, () => {
+    const one = { command: "lockstep init aa", why: "20 characters of it." };
+    const text = nextText("/p", [], [one], createPaint(false), (line) => line, width);
+    const [, , , first, second] = text.split("\n");
+    assert.equal(first, isWide ? "  lockstep init aa  20 characters of it." : "  lockstep init aa");
+    assert.equal(second, isWide ? "  lockstep help     all commands" : "      20 characters of it.");
+  });
 
 test("Markdown is rendered where there are colours, and stays as it is elsewhere", () => {
   const text = [

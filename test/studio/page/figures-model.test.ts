@@ -11,7 +11,7 @@ import {
   stateTotals,
   stepMeasure,
 } from "../../../src/studio/page/screens/figures-model.ts";
-import type { FiguresDocument } from "../../../src/studio/wire.ts";
+import type { FiguresDocument } from "../../../src/studio/wire-agents.ts";
 
 const DAY = 86_400_000;
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { outlineAround, pictureOf } from "../../../src/studio/page/picture.ts";
 import { joinedOutline, sidesOfRuns, sidesOfWhatIf, timesOf } from "../../../src/studio/page/sides.ts";
 import { wayKey } from "../../../src/studio/page/stand.ts";
-import type { CompareDocument, WhatIfDocument } from "../../../src/studio/wire.ts";
+import type { CompareDocument, WhatIfDocument } from "../../../src/studio/wire-agents.ts";
 import type { Outline } from "../../../src/tell/outline.ts";
 
 /** Steps a, b, …, each leading to those that are named behind it. */

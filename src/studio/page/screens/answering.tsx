@@ -1,7 +1,8 @@
 /** The answers that a question takes, as buttons, keys and words of one's own. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { AnsweredDocument, AnswerRequest, QuestionSeen } from "../../wire.ts";
+import type { QuestionSeen } from "../../wire.ts";
+import type { AnsweredDocument, AnswerRequest } from "../../wire-acts.ts";
 import { act, refusedOf, type RefusedRequest } from "../ask.ts";
 import { announce, keysAreOn } from "../keys.ts";
 import { CopyCommand } from "../parts/copy.tsx";

@@ -1,7 +1,7 @@
 /** What the steps of an agent may really touch on this machine. Looking opens the sandbox once, so it waits for a click. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { BoundaryDocument } from "../../wire.ts";
+import type { BoundaryDocument } from "../../wire-agents.ts";
 import { useAsk } from "../ask.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";

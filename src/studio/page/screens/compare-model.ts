@@ -1,6 +1,7 @@
 /** Two runs beside each other: the part that they share, where they part, and their differences in groups. */
 import type { Json } from "../../../flow/json.ts";
-import type { CompareDocument, VisitSeen } from "../../wire.ts";
+import type { VisitSeen } from "../../wire.ts";
+import type { CompareDocument } from "../../wire-agents.ts";
 
 export type RunDifferenceSeen = CompareDocument["differences"][number];
 

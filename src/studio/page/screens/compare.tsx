@@ -2,7 +2,8 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { count } from "../../../flow/text/figures.ts";
-import type { CompareDocument, VisitSeen } from "../../wire.ts";
+import type { VisitSeen } from "../../wire.ts";
+import type { CompareDocument } from "../../wire-agents.ts";
 import { useAsk } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";

@@ -1,7 +1,7 @@
 /** What the tests of an agent cover: how much of each kind, and what no test shows. */
 import type { JSX } from "preact";
 import { count } from "../../../flow/text/figures.ts";
-import type { CoverageDocument } from "../../wire.ts";
+import type { CoverageDocument } from "../../wire-agents.ts";
 import type { Fetched } from "../ask.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";

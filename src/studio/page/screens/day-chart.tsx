@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { count } from "../../../flow/text/figures.ts";
-import type { FiguresDocument } from "../../wire.ts";
+import type { FiguresDocument } from "../../wire-agents.ts";
 import { useKeys } from "../keys.ts";
 import { dayColumns, type DayColumn } from "./figures-model.ts";
 import type { OpenRuns } from "./runs-behind.tsx";

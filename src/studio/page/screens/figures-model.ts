@@ -1,5 +1,6 @@
 /** The figures of many runs in the form the screen shows them: bars, shares and tables. */
-import type { FiguresDocument, RunLine } from "../../wire.ts";
+import type { RunLine } from "../../wire.ts";
+import type { FiguresDocument } from "../../wire-agents.ts";
 
 type RunState = RunLine["state"];
 

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { duration } from "../../../flow/text/figures.ts";
 import { targetText } from "../../../tell/graph-words.ts";
-import type { FiguresDocument } from "../../wire.ts";
+import type { FiguresDocument } from "../../wire-agents.ts";
 import { dollars, percentOf, shortCount } from "../figures.ts";
 import { Columns } from "../parts/columns.tsx";
 import { Foreign } from "../parts/foreign.tsx";

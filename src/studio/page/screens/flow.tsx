@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Problem } from "../../../flow/problem.ts";
 import { count } from "../../../flow/text/figures.ts";
-import type { AgentDocument, CoverageDocument } from "../../wire.ts";
+import type { AgentDocument, CoverageDocument } from "../../wire-agents.ts";
 import { useAsk } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { PageLink } from "../go.tsx";

@@ -1,7 +1,7 @@
 /** The agents of the project: whether each is sound, what a run of it can cost at most, and how its last run went. */
 import type { JSX } from "preact";
 import { count } from "../../../flow/text/figures.ts";
-import type { AgentLine, AgentsDocument } from "../../wire.ts";
+import type { AgentLine, AgentsDocument } from "../../wire-agents.ts";
 import { useAsk } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { PageLink } from "../go.tsx";

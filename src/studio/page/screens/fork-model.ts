@@ -2,7 +2,7 @@
 import { isObject, parseJson, type Json, type JsonObject } from "../../../flow/json.ts";
 import { HIDDEN_VALUE, holdsRedacted } from "../../../flow/text/redacted.ts";
 import type { Why } from "../../../tell/why.ts";
-import type { ForkRequest, JudgedDocument } from "../../wire.ts";
+import type { ForkRequest, JudgedDocument } from "../../wire-acts.ts";
 
 /** What the visit was, as the fields show it. */
 export type ForkBefore = {

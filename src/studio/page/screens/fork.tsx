@@ -2,7 +2,8 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { count } from "../../../flow/text/figures.ts";
-import type { JudgedDocument, MomentDocument, Refusal, StartedDocument, WhyDocument } from "../../wire.ts";
+import type { MomentDocument, Refusal, WhyDocument } from "../../wire.ts";
+import type { JudgedDocument, StartedDocument } from "../../wire-acts.ts";
 import { act, refusedOf, useAsk, type RefusedRequest } from "../ask.ts";
 import { ScreenFrame, visitCrumbs } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";

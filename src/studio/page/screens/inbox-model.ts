@@ -1,6 +1,7 @@
 /** What the inbox shows of questions: in which order, what became of each, what a choice is called, and the call in question. */
 import { isObject, type Json } from "../../../flow/json.ts";
-import type { AnsweredDocument, QuestionsDocument, QuestionSeen } from "../../wire.ts";
+import type { QuestionsDocument, QuestionSeen } from "../../wire.ts";
+import type { AnsweredDocument } from "../../wire-acts.ts";
 
 /** A question that was shown stays where it is: nothing moves under the pointer, and its card says what became of it. */
 export type Card = { readonly question: QuestionSeen; readonly became: Became | null };

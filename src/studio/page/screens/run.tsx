@@ -4,7 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { count, DOING, duration } from "../../../flow/text/figures.ts";
 import type { RunDocument } from "../../wire.ts";
 import { useAsk } from "../ask.ts";
-import { useFilm } from "../film.ts";
+import { useFilm, type Film } from "../film.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go } from "../go.tsx";
 import { announce, useKeys } from "../keys.ts";
@@ -28,11 +28,13 @@ type RunRoute = Extract<Route, { readonly at: "run" }>;
 
 export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element {
   const { run } = route;
+  // Both are asked for at once: the frames come while the rest of a long run is read.
+  const film = useFilm(route.tab === "way" ? run : null);
   const row = useLive((now) => now.runs.get(run) ?? null);
   const isGone = useLive((now) => now.gone.has(run));
   // The head of a living run is asked for again when its state changes, not with each of its entries.
   const document = useAsk<RunDocument>(
-    `runs/${encodeURIComponent(run)}`,
+    `runs/${encodeURIComponent(run)}?path=1`,
     row === null || row.state === "running" ? row?.state : `${row.state} ${row.events}`,
   );
   const state = row?.state ?? document.value?.row.state;
@@ -57,7 +59,13 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
             <>
               <RunHead document={value} row={row ?? value.row} />
               <RunTabs run={run} tab={route.tab} />
-              <Tab route={route} document={value} isLiving={isLiving} events={(row ?? value.row).events} />
+              <Tab
+                route={route}
+                document={value}
+                film={film}
+                isLiving={isLiving}
+                events={(row ?? value.row).events}
+              />
             </>
           )}
         </Await>
@@ -69,49 +77,62 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
 function Tab({
   route,
   document,
+  film,
   isLiving,
   events,
 }: {
   readonly route: RunRoute;
   readonly document: RunDocument;
+  readonly film: Film;
   readonly isLiving: boolean;
   readonly events: number;
 }): JSX.Element {
   const { run } = route;
   switch (route.tab) {
     case "way":
-      return <WayOf key={run} route={route} document={document} isLiving={isLiving} />;
+      return <WayOf key={run} route={route} document={document} film={film} isLiving={isLiving} />;
     case "effects":
       return <EffectsOf run={run} />;
     case "log":
       return <LogOf run={run} version={events} />;
     case "document":
-      return (
+      return <DocumentOf run={run} version={isLiving ? 0 : events} />;
+  }
+}
+
+/** All of it, the whole path included. */
+function DocumentOf({ run, version }: { readonly run: string; readonly version: number }): JSX.Element {
+  const asked = useAsk<RunDocument>(`runs/${encodeURIComponent(run)}`, version);
+  return (
+    <Await asked={asked} what="Loading the document">
+      {({ shown }) => (
         <section class="card" aria-label="Document">
           <div class="card-head">
             <h2 class="grow">Document</h2>
-            <CopyButton text={() => JSON.stringify(document.shown, null, 2)}>Copy as JSON</CopyButton>
+            <CopyButton text={() => JSON.stringify(shown, null, 2)}>Copy as JSON</CopyButton>
             <CopyCommand words={["show", run, "--json"]} isMain />
           </div>
           <div class="card-body">
-            <JsonTree value={document.shown} open={1} />
+            <JsonTree value={shown} open={1} />
           </div>
         </section>
-      );
-  }
+      )}
+    </Await>
+  );
 }
 
 function WayOf({
   route,
   document,
+  film,
   isLiving,
 }: {
   readonly route: RunRoute;
   readonly document: RunDocument;
+  readonly film: Film;
   readonly isLiving: boolean;
 }): JSX.Element {
   const { run, seq } = route;
-  const film = useFilm(run);
   const { frames } = film;
   const stand = useMemo(() => standAt(frames, seq), [frames, seq]);
   const visits = useMemo(() => visitsIn(frames, seq), [frames, seq]);

@@ -2,7 +2,7 @@
 import type { Parameter } from "../../../flow/flow.ts";
 import { isObject, own, type Json, type JsonObject } from "../../../flow/json.ts";
 import { holdsRedacted } from "../../../flow/text/redacted.ts";
-import type { StartRequest } from "../../wire.ts";
+import type { StartRequest } from "../../wire-acts.ts";
 
 /** How a parameter is typed in: `lines` one value a line, `json` an object as JSON. */
 export type FieldKind = "choice" | "switch" | "number" | "lines" | "json" | "text";

@@ -2,7 +2,9 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { hasErrors } from "../../../flow/problem.ts";
-import type { AgentDocument, ArgumentsDocument, Refusal, StartedDocument } from "../../wire.ts";
+import type { Refusal } from "../../wire.ts";
+import type { ArgumentsDocument, StartedDocument } from "../../wire-acts.ts";
+import type { AgentDocument } from "../../wire-agents.ts";
 import { act, refusedOf, useAsk, type RefusedRequest } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";

@@ -5,7 +5,7 @@ import { conditionText } from "../../../tell/graph-words.ts";
 import type { Edge } from "../../../tell/outline.ts";
 import type { ContractRow, StepExplained } from "../../../tell/explain-step.ts";
 import type { Sourced } from "../../../tell/explain.ts";
-import type { StepDocument } from "../../wire.ts";
+import type { StepDocument } from "../../wire-agents.ts";
 import { useAsk } from "../ask.ts";
 import { PageLink } from "../go.tsx";
 import { CopyCommand } from "../parts/copy.tsx";

@@ -6,7 +6,7 @@ import type { LoadedAgent } from "../run/load.ts";
 import { repeatOnChange } from "../run/watch/files.ts";
 import { createFiles } from "../run/world/files.ts";
 import { listAgents, type Project } from "../run/world/project.ts";
-import { StudioRefusal } from "./route.ts";
+import { RequestRefusal } from "./refusal.ts";
 
 export type AgentFiles = {
   readonly names: () => readonly string[];
@@ -61,7 +61,7 @@ export function createAgentFiles(project: Project, load: Load): AgentFiles {
     names,
     load: async (name) => {
       if (!names().includes(name))
-        throw new StudioRefusal(404, "AGENT_UNKNOWN", `This project has no agent "${name}".`);
+        throw new RequestRefusal(404, "AGENT_UNKNOWN", `This project has no agent "${name}".`);
       return await current(name).loaded;
     },
     watch: async (signal, changed) => {

@@ -1,12 +1,17 @@
-/** The lines of the commands that the studio runs: which words they have, and that none of them can be anything else. */
+/** The lines of the commands that a server runs: which words they have, and that none of them can be anything else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { builtIn, parametersOf, toFlags } from "../../src/cli/agent.ts";
 import { parseLine } from "../../src/cli/args.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { load } from "../../src/run/load.ts";
-import { judgeArguments, lineText, runLine, type Startable } from "../../src/studio/command-line.ts";
-import type { StartRequest } from "../../src/studio/wire.ts";
+import {
+  judgeArguments,
+  lineText,
+  runLine,
+  type Startable,
+  type StartRequest,
+} from "../../src/serve/command-line.ts";
 import { agentFiles, projectWith, stepTo } from "../run/project.ts";
 import { machineFiles } from "../run/stage-project.ts";
 

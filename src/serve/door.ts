@@ -1,4 +1,4 @@
-/** The journal as the studio reads it: opened once there is one, again where it was replaced, and never for long at a time. */
+/** The journal as a server reads it: opened once there is one, again where it was replaced, and never for long at a time. */
 import { statSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";

@@ -1,6 +1,6 @@
 /** Reads the members of a request's body: each has its type, or the request is refused by the member's name. Pure. */
 import { FORBIDDEN_NAMES, isObject, own, type Json, type JsonObject } from "../flow/json.ts";
-import { StudioRefusal } from "./route.ts";
+import { RequestRefusal } from "./refusal.ts";
 
 /** Members that a request does not take are refused: a misspelled one would have no effect. */
 export function onlyMembers(body: JsonObject, names: readonly string[]): void {
@@ -71,6 +71,6 @@ function member<T extends Json>(
   return value;
 }
 
-function refused(field: string, reason: string): StudioRefusal {
-  return new StudioRefusal(400, "USAGE", reason, { field });
+function refused(field: string, reason: string): RequestRefusal {
+  return new RequestRefusal(400, "USAGE", reason, { field });
 }

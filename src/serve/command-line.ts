@@ -1,4 +1,4 @@
-/** The command lines that the studio runs, made from what a person asked for in the page. Pure. */
+/** The command lines that a server runs, made from what it was asked for. Pure. */
 import type { Flow, Parameter } from "../flow/flow.ts";
 import { FORBIDDEN_NAMES, type Json, type JsonObject } from "../flow/json.ts";
 import { unescapeSegment } from "../flow/json-pointer.ts";
@@ -7,7 +7,6 @@ import { RESERVED_FIELDS } from "../flow/text/placeholder.ts";
 import { INPUT_TEXT, readsInput } from "../flow/text/template.ts";
 import { HIDDEN_VALUE, holdsRedacted } from "../flow/text/redacted.ts";
 import { coerceParameters } from "../load/parameters.ts";
-import type { StartRequest } from "./wire.ts";
 
 /** What follows `lockstep`, and what it reads from stdin. */
 export type CommandLine = { readonly words: readonly string[]; readonly input?: string };
@@ -17,6 +16,23 @@ export type Startable = {
   readonly flow: Flow;
   /** What can be given with a flag, declared or read by a prompt. */
   readonly parameters: readonly Parameter[];
+};
+
+/** What a run is started with. */
+export type StartRequest = {
+  readonly agent: string;
+  /** Values as they were typed, or JSON. */
+  readonly args: JsonObject;
+  readonly input?: string;
+  readonly model?: string;
+  /** A script file of the project, in place of a model. */
+  readonly script?: string;
+  readonly limits?: { readonly [limit: string]: number };
+  readonly worktree?: boolean;
+  readonly dryRun?: boolean;
+  readonly onPermission?: "deny" | "halt" | "allow";
+  /** The digest that the person ticked. */
+  readonly trust?: string;
 };
 
 export function runLine({ flow, parameters }: Startable, asked: StartRequest): CommandLine {

@@ -1,10 +1,10 @@
-/** Commands that the studio starts, here played by small programs: their first word, their refusals, and how many there may be. */
+/** Commands that a server starts, here played by small programs: their first word, their refusals, and how many there may be. */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createDriver, type Driver } from "../../src/studio/drive.ts";
+import { createDriver, type Driver } from "../../src/serve/drive.ts";
 import { until } from "../until.ts";
 
 /** A program of which the arguments are those of the command. */

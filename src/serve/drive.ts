@@ -1,11 +1,11 @@
-/** Commands that the studio or the MCP server starts: each in a process of its own, which goes on when the server ends. */
+/** Commands that a server starts: each in a process of its own, which goes on when the server ends. */
 import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { isObject, own, parseJson, type JsonObject } from "../flow/json.ts";
 import { errorText, shown } from "../flow/text/harmless.ts";
 import type { CommandLine } from "./command-line.ts";
-import { StudioRefusal, statusOf } from "./route.ts";
+import { RequestRefusal, statusOf } from "./refusal.ts";
 
 export type Driver = {
   /** Gives the id of the run once its first entry is recorded; `run`: the one that is resumed. Refused in the words of the command. */
@@ -50,7 +50,7 @@ function atMost(most: number): <Child extends ChildProcess>(spawned: () => Child
   return (spawned) => {
     if (begun.size >= most) {
       const why = `${most} commands that were started here are running already. Wait until one has ended, or start this one in a terminal.`;
-      throw new StudioRefusal(409, "TOO_MANY_RUNS", why);
+      throw new RequestRefusal(409, "TOO_MANY_RUNS", why);
     }
     const child = spawned();
     begun.add(child);
@@ -61,7 +61,7 @@ function atMost(most: number): <Child extends ChildProcess>(spawned: () => Child
 
 type Piped = ChildProcessByStdio<Writable, Readable, Readable>;
 
-/** Without a signal it goes on when the studio ends. */
+/** Without a signal it goes on when the server ends. */
 function spawned(
   { program, cwd, stateFlag, env }: DriverOptions,
   { words }: CommandLine,
@@ -72,14 +72,14 @@ function spawned(
   const [command = "", ...rest] = words;
   // The name of an agent is that of a folder, and the id of a run is from a record: the command would take this for a flag.
   if (rest[0]?.startsWith("-") === true)
-    throw new StudioRefusal(
+    throw new RequestRefusal(
       400,
       "USAGE",
       `A name that begins with a dash cannot be passed to a command: ${rest[0]}`,
     );
   const unfit = words.find((word) => word.includes("\0") || Buffer.byteLength(word) > LONGEST_WORD);
   if (unfit !== undefined)
-    throw new StudioRefusal(
+    throw new RequestRefusal(
       400,
       "USAGE",
       "A value holds a NUL character or is longer than 100,000 bytes, and so cannot be passed to a command.",
@@ -114,8 +114,8 @@ async function onlyWord(child: Piped): Promise<JsonObject> {
   return document;
 }
 
-function notStarted(error: Error): StudioRefusal {
-  return new StudioRefusal(503, "NOT_STARTED", `The command cannot be started: ${errorText(error)}`);
+function notStarted(error: Error): RequestRefusal {
+  return new RequestRefusal(503, "NOT_STARTED", `The command cannot be started: ${errorText(error)}`);
 }
 
 /** The id of its run, once there is one. */
@@ -135,7 +135,7 @@ async function firstWord(child: Piped, { input }: CommandLine, run: string | nul
     };
     const timer = setTimeout(() => {
       const why = `No run was recorded within ${PATIENCE_MS / 1000} s. The command goes on; its run appears by itself.`;
-      settle(() => reject(new StudioRefusal(503, "START_SLOW", why)));
+      settle(() => reject(new RequestRefusal(503, "START_SLOW", why)));
     }, PATIENCE_MS);
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       if (out.length < MOST_READ) out += text;
@@ -160,15 +160,15 @@ function runIn(line: string): string | null {
 }
 
 /** A command that ended before it recorded anything: what it wrote is the reason, and its headline names the code. */
-function refusalOf(exit: number | null, said: string): StudioRefusal {
+function refusalOf(exit: number | null, said: string): RequestRefusal {
   const [first = "", ...rest] = shown(said).trim().split("\n");
   const [, code] = /^\S+ failed ([A-Z][\w-]*)\b/.exec(first) ?? [];
   const lines = code === undefined ? [first, ...rest] : rest;
   const reason = lines.map((line) => line.replace(/^ {2}/, "")).join("\n");
   const why = reason === "" ? `The command ended with exit code ${exit} before its run began.` : reason;
-  if (code === undefined) return new StudioRefusal(exit === 2 ? 400 : 409, "NOT_STARTED", why);
+  if (code === undefined) return new RequestRefusal(exit === 2 ? 400 : 409, "NOT_STARTED", why);
   const status = statusOf(code);
-  return new StudioRefusal(status === 400 && exit !== 2 ? 409 : status, code, why);
+  return new RequestRefusal(status === 400 && exit !== 2 ? 409 : status, code, why);
 }
 
 /** Linux takes 128 KB for one word. */
