@@ -1,7 +1,7 @@
 /** One look at the journal for everybody who listens: which runs changed, which are gone, and how many questions are open. */
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { errorText } from "../flow/text/harmless.ts";
-import { everyRow, summarise, type RunSummary } from "../run/records/runs.ts";
+import { DAMAGED, everyRow, summarise, type RunSummary } from "../run/records/runs.ts";
 import type { FoldShelf } from "./shelf.ts";
 import type { LineFacts, RunLine, StreamMessage } from "./wire.ts";
 
@@ -47,7 +47,9 @@ const PATIENCE_MS = 60;
 /** How long a journal that cannot be read is left alone. */
 const AWAY_MS = 1000;
 
-type Known = { readonly events: number; readonly createdAt: number; readonly facts: LineFacts | null };
+/** `isDamaged`: not all of it can be read, although its newest entry can. */
+type Facts = { readonly facts: LineFacts | null; readonly isDamaged: boolean };
+type Known = Facts & { readonly events: number; readonly createdAt: number };
 
 export type NewsOptions = {
   /** Calls back when the journal may have been written to, where that can be known without looking. Gives what ends it. */
@@ -90,19 +92,19 @@ export function createNews(
     for (const { hear } of listeners) hear(message, toWire(opened?.cursor ?? ""));
   };
 
-  const factsOf = async (journal: Journal, row: RunRow): Promise<LineFacts | null> => {
+  const factsOf = async (journal: Journal, row: RunRow): Promise<Facts> => {
     const found = knownOf(row);
-    if (found !== undefined) return found.facts;
+    if (found !== undefined) return found;
     const read = await shelf.look("line", journal, row).then(
-      ({ fold }) => fold.facts(),
-      (error: unknown) => {
+      ({ fold, damage }): Facts => ({ facts: fold.facts(), isDamaged: damage !== null }),
+      (error: unknown): Facts => {
         // A run that is damaged must not hide the others.
-        if (error instanceof RunnerError) return null;
+        if (error instanceof RunnerError) return { facts: null, isDamaged: true };
         throw error;
       },
     );
     facts.delete(row.id);
-    facts.set(row.id, { events: row.events, createdAt: row.createdAt, facts: read });
+    facts.set(row.id, { events: row.events, createdAt: row.createdAt, ...read });
     if (facts.size > MOST_FACTS) facts.delete(facts.keys().next().value!);
     return read;
   };
@@ -113,10 +115,11 @@ export function createNews(
   };
 
   const lineOf = async (journal: Journal, row: RunRow): Promise<RunLine> => {
-    const line = { ...summarise(row), facts: await factsOf(journal, row) };
+    const { facts: known, isDamaged } = await factsOf(journal, row);
+    const line = { ...summarise(row), facts: known };
     const map = asks === null ? null : await asks;
     if (map !== null) count(map, line);
-    return line;
+    return isDamaged ? { ...line, ...DAMAGED } : line;
   };
 
   const begin = async (journal: Journal) => {
@@ -260,7 +263,7 @@ export function createNews(
     const map = new Map<string, number>();
     for await (const row of everyRow(journal)) {
       const summary = summarise(row);
-      if (mayAsk(summary)) count(map, { ...summary, facts: await factsOf(journal, row) });
+      if (mayAsk(summary)) count(map, { ...summary, facts: (await factsOf(journal, row)).facts });
     }
     return map;
   };
