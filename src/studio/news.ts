@@ -73,6 +73,8 @@ export function createNews(
   const told = new Set<string>();
   let opened: { readonly journal: Journal; cursor: string; version: number; total: number } | null = null;
   let asks: Promise<Map<string, number>> | null = null;
+  /** How many open questions were told of last: a request may count them before those who listen hear of them. */
+  let asksTold: number | null = null;
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | null = null;
   /** No listener has heard anything yet, so nothing can be missing. */
@@ -160,8 +162,12 @@ export function createNews(
 
   const tellReset = async (journal: Journal | null) => {
     say({ type: "reset" });
-    const map = journal === null ? new Map<string, number>() : await asking(journal);
-    say({ type: "questions", open: sum(map), runs: [...map.keys()] });
+    tellAsking(journal === null ? new Map<string, number>() : await asking(journal));
+  };
+
+  const tellAsking = (map: ReadonlyMap<string, number>) => {
+    asksTold = sum(map);
+    say({ type: "questions", open: asksTold, runs: [...map.keys()] });
   };
 
   /** What was known may have changed meanwhile, so all of it is looked at again once it can be read. */
@@ -219,13 +225,12 @@ export function createNews(
     const ids = [...dirty].slice(0, MOST_ROWS);
     if (ids.length === 0) return;
     for (const id of ids) dirty.delete(id);
-    const before = asks === null ? null : sum(await asks);
     const runs: RunLine[] = [];
     for (const row of await journal.rows(ids)) runs.push(await lineOf(journal, row));
     for (const { run } of runs) told.add(run);
     say({ type: "runs", total, runs });
     const map = await asking(journal);
-    if (before !== sum(map)) say({ type: "questions", open: sum(map), runs: [...map.keys()] });
+    if (asksTold !== sum(map)) tellAsking(map);
   };
 
   const tellGone = async (journal: Journal) => {
@@ -310,6 +315,7 @@ export function createNews(
     listen(listener) {
       if (listeners.size === 0) {
         opened = null;
+        asksTold = null;
         isFirst = true;
       }
       listeners.add(listener);
