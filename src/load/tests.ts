@@ -133,7 +133,7 @@ function onceEach(findings: Finding[]): void {
 /** What a file says for all of its tests. */
 type Shared = { readonly source: TestFileSource; readonly around: Around };
 
-/** One test, or one for each of its cases. */
+/** One test, or one for each of its cases, with a name of its own. */
 function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: string): readonly FlowTest[] {
   const source = readQuietly(reading, written, pointer);
   if (source === undefined || !isObject(written)) {
@@ -156,7 +156,7 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
   }
   const rows: readonly Json[] = Array.isArray(cases) ? cases : [];
   unusedIn(reading, rows, used, pointer);
-  return rows.flatMap((row, at) => {
+  const tests = rows.flatMap((row, at) => {
     const place = `${pointer}/cases/${at}`;
     if (!isObject(row)) {
       if (row === null) refuse(reading, place, "The case is empty.", "Write its values, or remove it.");
@@ -175,6 +175,10 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
     checkTest(reading, shared, whole, pointer);
     const filled = readQuietly(reading, whole, pointer);
     return filled === undefined ? [] : [testOf(reading, shared, filled, pointer)];
+  });
+  return tests.map((test, at) => {
+    const isRepeated = tests.slice(0, at).some(({ name }) => name === test.name);
+    return isRepeated ? { ...test, name: `${test.name} (case ${at + 1})` } : test;
   });
 }
 

@@ -104,6 +104,31 @@ describe("fleet submit", { skip }, () => {
     );
   });
 
+  test("asks for the trust that `trust show` names, and takes its digest", async () => {
+    writeAgent(world, "busy", {
+      agent: ({ runner }) => {
+        const boundaries = { allowedTools: ["*"], permissionMode: "acceptEdits" };
+        Object.assign(runner as object, { boundaries });
+      },
+      registry: ({ steps }) => {
+        for (const step of Object.values(steps as { [id: string]: { permissionMode?: string } }))
+          step.permissionMode = "acceptEdits";
+      },
+    });
+    const busy = ["submit", "busy", ...NOTES.slice(2)];
+    const refused = await fleet(...busy);
+    const [, wanted = ""] = /pass --trust ([0-9a-f]{64})/.exec(refused.stderr) ?? [];
+    assert.deepEqual([refused.code, wanted.length], [3, 64], refused.stderr);
+    const here = await world.lockstep(["trust", "show", "busy"], { env });
+    assert.match(here.stdout + here.stderr, new RegExp(`trust show busy --sandbox off|${wanted}`));
+    const shown = await world.lockstep(["trust", "show", "busy", "--sandbox", "off", "--json"], { env });
+    assert.equal(onlyDocument(shown).digest, wanted);
+    assert.equal((await fleet(...busy, "--trust", wanted)).code, 0);
+    assert.equal((await fleet(...busy)).code, 0);
+    const after = await world.lockstep(["trust", "show", "busy"], { env });
+    assert.doesNotMatch(after.stdout + after.stderr, /--sandbox off/);
+  });
+
   const REFUSED: readonly (readonly [name: string, args: readonly string[], says: RegExp])[] = [
     ["a priority that is none", [...NOTES, "--priority", "high"], /-1000 to 1000/],
     ["a priority that is too high", [...NOTES, "--priority", "1001"], /-1000 to 1000/],
