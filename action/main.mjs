@@ -24,6 +24,8 @@ const lines = (name) =>
 
 /** Whose comments start runs, as GitHub names their relation to the repository. */
 const WRITERS = new Set(["OWNER", "MEMBER", "COLLABORATOR"]);
+/** Characters of an annotation. */
+const LONGEST_REASON = 1000;
 const COMMANDS = { check, test, run };
 
 const command = Object.hasOwn(COMMANDS, input("COMMAND")) ? COMMANDS[input("COMMAND")] : null;
@@ -64,7 +66,12 @@ function run() {
     return 0;
   }
   output("skipped", "false");
-  const known = declared();
+  const { ok, parameters: known } = declared();
+  if (!ok) {
+    output("outcome", "failed");
+    // Marks the places of its errors.
+    return lockstep(["check", ...agent(), "--format", "github"]).code;
+  }
   const parameters = lines("PARAMETERS").map((line) => {
     const [, name, value] = /^([A-Za-z][\w-]*)=(.*)$/.exec(line) ?? [];
     if (name === undefined)
@@ -80,6 +87,7 @@ function run() {
   output("outcome", String(document.outcome ?? ""));
   output("run", String(document.run ?? ""));
   output("result", JSON.stringify(document.result ?? null));
+  if (code !== 0) mark(plain(`${input("AGENT")}: ${document.code}: ${document.reason}`, LONGEST_REASON));
   return code;
 }
 
@@ -110,11 +118,19 @@ function agent() {
   return name === "" ? [] : [name];
 }
 
-/** The names of the parameters that the agent declares: a line of "parameters" sets nothing else. */
+/** Whether the agent can run, and the names of its parameters: a line of "parameters" sets nothing else. */
 function declared() {
   const { stdout } = quietly(() => lockstep(["list", "--json"], "pipe"));
-  const found = (read(stdout)?.agents ?? []).find(({ agent: name }) => name === input("AGENT"));
-  return (found?.parameters ?? []).map(({ flag }) => flag.replace(/^--/, ""));
+  const agents = read(stdout)?.agents;
+  if (!Array.isArray(agents)) fail("The agents of the project cannot be listed: see the message above.");
+  const found = agents.find(({ agent: name }) => name === input("AGENT"));
+  if (found === undefined) {
+    const names = agents.map(({ agent: name }) => name).join(", ");
+    fail(
+      `There is no agent "${plain(input("AGENT"))}" in this project. It has: ${plain(names === "" ? "none" : names)}.`,
+    );
+  }
+  return { ok: found.ok, parameters: (found.parameters ?? []).map(({ flag }) => flag.replace(/^--/, "")) };
 }
 
 /** A flag a line, with its value after a blank or "=". */
@@ -182,11 +198,15 @@ function read(text) {
 }
 
 /** On one line, so that it cannot begin a command of GitHub. */
-function plain(text) {
-  return text.replaceAll(/[\p{Cc}%]/gu, " ").slice(0, 200);
+function plain(text, most = 200) {
+  return text.replaceAll(/[\p{Cc}%]/gu, " ").slice(0, most);
+}
+
+function mark(text) {
+  console.log(`::error title=lockstep::${text}`);
 }
 
 function fail(text) {
-  console.log(`::error title=lockstep::${text}`);
+  mark(text);
   process.exit(2);
 }

@@ -157,6 +157,7 @@ async function driveAll(
       }),
     draining: draining.signal,
     drainMs: 60_000,
+    requireRoom: () => undefined,
     now: Date.now,
     observe: (event) => {
       if (event.kind === "began") onBegan?.();

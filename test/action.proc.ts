@@ -114,7 +114,7 @@ test("check passes, and marks a finding in the file", async () => {
   assert.equal(found.code, 2, found.out);
   assert.match(
     found.out,
-    /^::error file=\.agent\/hello\/steps_registry\.json,line=7,col=3,title=UNKNOWN-KEY::/m,
+    /^::error file=\.agent\/hello\/steps_registry\.json,line=8,col=3,title=UNKNOWN-KEY::/m,
   );
   assert.match(readFileSync(join(world.root, "reports/lockstep.sarif"), "utf8"), /UNKNOWN-KEY/);
 });
@@ -250,6 +250,11 @@ describe("inputs that are not valid fail the step", () => {
       { command: "run", agent: "hello", parameters: "trust=abc" },
       /"trust" is not a parameter/,
     ],
+    [
+      "an agent that is not there",
+      { command: "run", agent: "helo", parameters: "topic=t" },
+      /^::error title=lockstep::There is no agent "helo" in this project\. It has: hello\.$/m,
+    ],
     ["a command of GitHub", { command: "x\n::add-mask::y" }, /not "x ::add-mask::y"/],
   ];
   for (const [about, given, message] of rows)
@@ -266,6 +271,19 @@ describe("inputs that are not valid fail the step", () => {
     assert.equal(ran.code, 2, ran.out);
     assert.equal(ran.outputs.outcome, "failed");
     assert.match(ran.summary, /^## ❌ hello: failed PARAMETERS&#95;INVALID/m);
+    assert.match(
+      ran.out,
+      /^::error title=lockstep::hello: PARAMETERS_INVALID: The parameter "topic" is required/m,
+    );
+  });
+  test("an agent that cannot run is marked with what is wrong in its files", async () => {
+    using world = await project();
+    world.write(".agent/hello/steps_registry.json", "{");
+    const ran = uses(world, { command: "run", agent: "hello", parameters: "topic=t", flags: SCRIPT });
+    assert.equal(ran.code, 2, ran.out);
+    assert.equal(ran.outputs.outcome, "failed");
+    assert.match(ran.out, /^::error file=\.agent\/hello\/steps_registry\.json,line=1,col=\d+,title=\S+::/m);
+    assert.doesNotMatch(ran.out, /is not a parameter/);
   });
 });
 

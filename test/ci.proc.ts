@@ -110,13 +110,13 @@ for (const [system, lines] of RECIPES)
     writeFileSync(first, text.replace("outcome: completed", "outcome: failed"));
     const failed = world.job(lines);
     assert.equal(failed.status, 7, failed.stdout + failed.stderr);
-    assert.match(failed.stdout, /outcome +expected +failed +\.agent\/hello\/tests\/first\.yaml:12/);
+    assert.match(failed.stdout, /outcome +expected +failed +\.agent\/hello\/tests\/first\.yaml:13/);
     if (system !== "cron") {
       const junit = readFileSync(join(reports, "lockstep.xml"), "utf8");
       assert.match(junit, /failures="1"/);
     }
     if (system === "GitHub Actions")
-      assert.match(failed.stdout, /^::error file=\.agent\/hello\/tests\/first\.yaml,line=12,/m);
+      assert.match(failed.stdout, /^::error file=\.agent\/hello\/tests\/first\.yaml,line=13,/m);
 
     writeFileSync(first, text.replace("outcome:", "outcom:"));
     const found = world.job(lines);

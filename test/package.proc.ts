@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -124,6 +125,47 @@ test("the packed tarball holds what is needed, and works where it is installed",
     const args = ["run", "hello", "--topic", "tides", "--script", ".agent/hello/script.yaml", "--json"];
     const result = JSON.parse(lockstep(...args)) as { outcome: string; iterations: number };
     assert.deepEqual([result.outcome, result.iterations], ["completed", 3]);
+  });
+
+  await t.test("the kit runs in vitest", needs(existsSync(join(packages, "vitest")), "vitest"), () => {
+    symlinkSync(join(packages, "vitest"), join(home, "node_modules", "vitest"));
+    writeFileSync(
+      join(home, ".agent/hello/tests/second.yaml"),
+      "params: { topic: a }\ntests: [{ name: fails, script: [] }, { name: later, skip: not yet, script: [] }]\n",
+    );
+    writeFileSync(
+      join(home, "agents.test.js"),
+      `import { test } from "vitest";
+      import { flowTests, play, sketchFlow } from "lockstep/testing";
+      await flowTests("hello", { test });
+      test("a sketch is played", async ({ expect }) => {
+        const flow = sketchFlow({ work: { edges: { next: null } } });
+        const { state } = await play({ flow, model: [{ output: { next_action: { action: "next" } } }] });
+        expect(state.verdict.outcome).toBe("completed");
+      });`,
+    );
+    const line = ["run", "--root", home, "--reporter", "json", "--outputFile", join(home, "vitest.json")];
+    const ran = spawnSync(process.execPath, [join(packages, "vitest/vitest.mjs"), ...line], {
+      cwd: home,
+      encoding: "utf8",
+    });
+    assert.equal(ran.status, 1, ran.stderr);
+    const { testResults } = JSON.parse(readFileSync(join(home, "vitest.json"), "utf8")) as {
+      readonly testResults: readonly {
+        readonly assertionResults: readonly {
+          readonly status: string;
+          readonly title: string;
+          readonly failureMessages: readonly string[];
+        }[];
+      }[];
+    };
+    const results = testResults.flatMap(({ assertionResults }) => assertionResults);
+    const having = (status: string) =>
+      results.filter((one) => one.status === status).map(({ title }) => title);
+    assert.deepEqual([having("failed"), having("skipped")], [["hello › fails"], ["hello › later (not yet)"]]);
+    assert.ok(having("passed").includes("a sketch is played") && having("passed").length > 2);
+    const [failed] = results.flatMap(({ failureMessages }) => failureMessages);
+    assert.match(failed!, /second\.yaml:2: what is expected does not hold/);
   });
 
   await t.test("a run cannot change the Lockstep that runs it", () => {

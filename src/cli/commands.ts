@@ -1170,7 +1170,7 @@ const DECLARED = {
     ],
     details: [
       RUN_IDS,
-      "The original run does not change, and neither does the working directory: files from later visits are still there.",
+      "The original run does not change. A fork of a run with a worktree gets its own; otherwise it works in the same folder, where files from later visits are still there.",
     ],
     examples: [
       "lockstep fork @last --at closure.issue@1",

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defined } from "../flow/json.ts";
 import { answerFrom, notAnAnswer, offer } from "../flow/question.ts";
-import { EXIT, exitOfSignal } from "../flow/verdict.ts";
+import { exitOfSignal } from "../flow/verdict.ts";
 import { broken, visible, visibleInLine } from "../flow/text/visible.ts";
 import type { DriveOptions, Result } from "../run/index.ts";
 import { stoppedEarly } from "../tell/result.ts";

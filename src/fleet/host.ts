@@ -20,6 +20,7 @@ import { QUEUE_NAME } from "./dispatch.ts";
 import { createJobDriver, type JobDriverOptions } from "./drive.ts";
 import { createMeter } from "./meter.ts";
 import { createPresence } from "./presence.ts";
+import { requireRoom } from "./room.ts";
 import { work, type WorkerEvent } from "./worker.ts";
 
 export type HostOptions = {
@@ -117,6 +118,7 @@ export async function hostWorker(options: HostOptions): Promise<void> {
         shares: sharesOf(fleet.groups),
         leaseMs,
         stretchMs: (fleet.stretchHours ?? 6) * 3_600_000,
+        requireRoom: () => requireRoom(folder),
         drive: createJobDriver({
           journal,
           meter: createMeter(limits),

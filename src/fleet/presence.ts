@@ -23,7 +23,7 @@ export type WorkerOffers = {
   readonly backends: readonly string[];
   /** null: commands are not confined. */
   readonly sandbox: string | null;
-  /** What has gone wrong between the worker and its server again and again; null: it is well. */
+  /** What has gone wrong with the worker, its server or its disk again and again; null: it is well. */
   readonly trouble: string | null;
 };
 

@@ -110,7 +110,7 @@ export function faultsOf(workers: readonly WorkerRow[], backlog: readonly Backlo
       .filter(({ alive, offers }) => alive && offers === null)
       .map(({ name }) => `The row of the worker ${name} cannot be read: what it offers is not known.`),
     ...workers.flatMap(({ name, alive, offers }) =>
-      alive && offers?.trouble ? [`${name} has trouble with the server or the queue: ${offers.trouble}`] : [],
+      alive && offers?.trouble ? [`${name} has trouble: ${offers.trouble}`] : [],
     ),
     ...workers
       .filter(({ beatMs }) => beatMs < -1000)

@@ -1,4 +1,4 @@
-/** Trouble of a worker with the server or the queue: from when on it is lasting, so that it is said once and others see it. */
+/** Trouble of a worker with the server, the queue or its disk: from when on it is lasting, so that it is said once and others see it. */
 import { errorText } from "../flow/text/harmless.ts";
 
 /** What a worker does again and again. */

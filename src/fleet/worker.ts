@@ -28,6 +28,8 @@ export type WorkerOptions = {
   readonly leaseMs: number;
   /** A run that goes on for longer yields, so that others get a turn. */
   readonly stretchMs: number;
+  /** Throws where this machine cannot take another run now, and says why. */
+  readonly requireRoom: () => void;
   /** Drives one stretch; does not reject. */
   readonly drive: (stretch: StretchOfJob) => Promise<Ended>;
   /** Aborted: takes nothing more, and what is driven yields. */
@@ -197,6 +199,7 @@ export async function work(options: WorkerOptions): Promise<void> {
   const poll = async (): Promise<void> => {
     if (pending.length > 0) await beginAll();
     if (isDraining() || driven.size >= options.slots) return;
+    options.requireRoom();
     while ((await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
     while (driven.size < options.slots && !isDraining()) {
       pending = await dispatch.take(queues, options.slots - driven.size, options.shares);

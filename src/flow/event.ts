@@ -270,6 +270,8 @@ export type Worktree = {
   /** The branch it was made from and is merged into, and the commit that this was at. */
   readonly base: string;
   readonly commit: string;
+  /** The commit that the branch of a fork begins at, with the work that it shares; absent: `commit`. */
+  readonly from?: string;
   /** The working tree that the run was started in. */
   readonly home: string;
   /** As the agent says, unless it was said otherwise when the run was started. */

@@ -21,6 +21,8 @@ export type Form = Options & {
         readonly rest?: Form;
         /** Other keys are the author's own: only one that is nearly a known key is told. */
         readonly open?: true;
+        /** Of such keys those that mean something in another file, and what to write instead. */
+        readonly elsewhere?: { readonly [key: string]: string };
         /** A group is there even when it was not written: its fields then have their defaults. */
         readonly group: boolean;
       }
@@ -116,7 +118,10 @@ export function object<F extends Fields>(
 export function group<F extends Fields>(
   doc: string,
   fields: F,
-  options?: Options & { readonly open?: true },
+  options?: Options & {
+    readonly open?: true;
+    readonly elsewhere?: { readonly [key: string]: string };
+  },
 ): Shape<ReadsAll<F>> {
   return { kind: "object", doc, fields, group: true, ...options };
 }

@@ -1,7 +1,7 @@
 /** What the readers of test files share: where they report, and how they name steps, labels, parameters and files. */
 import type { FileTree } from "../flow/files.ts";
 import type { Flow, Step } from "../flow/flow.ts";
-import { own, type Json } from "../flow/json.ts";
+import { isObject, own, type Json } from "../flow/json.ts";
 import { escapeSegment } from "../flow/json-pointer.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import type { Code } from "./codes.ts";
@@ -110,8 +110,9 @@ export function testLabel(
   );
 }
 
-/** `file:PATH` is the text of a file beside the tests. */
+/** `file:PATH` is the text of a file beside the tests; `{ text }` is a text as it is, whatever it begins with. */
 export function testContent(reading: TestReading, given: Json, pointer: string): string {
+  if (isObject(given) && typeof given.text === "string" && Object.keys(given).length === 1) return given.text;
   const text = typeof given === "string" ? given : JSON.stringify(given);
   return text.startsWith("file:") ? (testFixture(reading, text.slice(5), pointer) ?? "") : text;
 }

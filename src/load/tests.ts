@@ -133,7 +133,7 @@ function onceEach(findings: Finding[]): void {
 /** What a file says for all of its tests. */
 type Shared = { readonly source: TestFileSource; readonly around: Around };
 
-/** One test, or one for each of its cases. */
+/** One test, or one for each of its cases, with a name of its own. */
 function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: string): readonly FlowTest[] {
   const source = readQuietly(reading, written, pointer);
   if (source === undefined || !isObject(written)) {
@@ -156,7 +156,7 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
   }
   const rows: readonly Json[] = Array.isArray(cases) ? cases : [];
   unusedIn(reading, rows, used, pointer);
-  return rows.flatMap((row, at) => {
+  const tests = rows.flatMap((row, at) => {
     const place = `${pointer}/cases/${at}`;
     if (!isObject(row)) {
       if (row === null) refuse(reading, place, "The case is empty.", "Write its values, or remove it.");
@@ -176,6 +176,12 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
     const filled = readQuietly(reading, whole, pointer);
     return filled === undefined ? [] : [testOf(reading, shared, filled, pointer)];
   });
+  const isRepeated = (at: number) => tests.slice(0, at).some(({ name }) => name === tests[at]!.name);
+  return tests.map((test, at) => (isRepeated(at) ? numbered(test, at + 1) : test));
+}
+
+function numbered(test: FlowTest, number: number): FlowTest {
+  return { ...test, name: `${test.name} (case ${number})` };
 }
 
 /** What is wrong with the shape is reported for the file as a whole. */

@@ -19,7 +19,7 @@ export type RunWords = {
 };
 
 /** Not an error: it completed, goes on, or waits for somebody. */
-const FINE: ReadonlySet<Shown["outcome"]> = new Set(["completed", "running", "waiting"]);
+const FINE: ReadonlySet<Shown["outcome"]> = new Set(["completed", "running", "waiting", "queued"]);
 
 export function runAnswer(shown: Shown, words: RunWords): McpAnswer {
   const { run, agent, outcome, code, reason } = shown;
@@ -81,6 +81,10 @@ function hintFor(shown: Shown, words: RunWords): string | null {
       return null;
     case "running":
       return `The run goes on, whatever becomes of this call. Wait for its end with run_wait {"run":"${run}"}; stop it with run_stop.`;
+    case "queued":
+      return `The run waits for a worker of the fleet. Wait for its end with run_wait {"run":"${run}"}.`;
+    case "poisoned":
+      return `The workers of the fleet leave this run alone. In a terminal: ${typed(`lockstep fleet retry ${run}`)}`;
     case "waiting":
       if (code === "PAUSED")
         return `The run is paused. It goes on with: ${typed(`lockstep continue ${run}`)}`;
@@ -111,6 +115,18 @@ function waitingHint(
     : askedAgain;
 }
 
+/** Every outcome that there is: the compiler names one that is missing. */
+const OUTCOMES: { readonly [outcome in Shown["outcome"]]: true } = {
+  completed: true,
+  failed: true,
+  waiting: true,
+  interrupted: true,
+  running: true,
+  queued: true,
+  poisoned: true,
+  damaged: true,
+};
+
 /**
  * What every answer about a run has; programs rely on these members. A call that is refused is answered with a code and a
  * reason only, and some clients hold that against the schema too.
@@ -121,7 +137,7 @@ export const RUN_SCHEMA: JsonObject = {
     v: { const: 1 },
     run: { type: "string", description: "The id of the run." },
     agent: { type: "string" },
-    outcome: { enum: ["completed", "failed", "waiting", "interrupted", "running", "damaged"] },
+    outcome: { enum: Object.keys(OUTCOMES) },
     success: { type: "boolean" },
     reason: { type: "string" },
     code: { type: ["string", "null"] },

@@ -71,7 +71,15 @@ function aroundOf(around: Around): JsonObject {
   );
   const tools = Object.entries(around.tools).map(
     ([name, given]) =>
-      [name, oneOrAll(given.map(({ ok, content }) => (ok ? content : { ok, content })))] as const,
+      [
+        name,
+        oneOrAll(
+          given.map(({ ok, content }) => {
+            const text = asItIs(content);
+            return ok && typeof text === "string" ? text : { ...(!ok && { ok }), content: text };
+          }),
+        ),
+      ] as const,
   );
   const { hooks, sights, answers, github, clock, order } = around;
   return {
@@ -92,8 +100,13 @@ function oneOrAll(values: readonly Json[]): Json {
 
 function checkText(given: CheckGiven): Json {
   return given.kind === "output"
-    ? { exit: given.exit, stdout: given.stdout, stderr: given.stderr }
+    ? { exit: given.exit, stdout: asItIs(given.stdout), stderr: asItIs(given.stderr) }
     : given.kind;
+}
+
+/** What begins as the name of a fixture would be read as one. */
+function asItIs(text: string): Json {
+  return text.startsWith("file:") ? { text } : text;
 }
 
 /** YAML on one line. */

@@ -1,5 +1,5 @@
 /** An eval in a file of the state folder, `evals/EVAL.json`: its plan and what became of each run, so that it can be resumed. */
-import { mkdirSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { RunnerError } from "../engine/ports.ts";
 import { isObject, parseJsonObject, type Json } from "../flow/json.ts";
 import { isRunId } from "../flow/recorded.ts";
@@ -9,6 +9,7 @@ import { createOwners } from "../journal/sqlite/owners.ts";
 import type { EvalRun } from "../proof/eval.ts";
 import { readTextFile } from "./world/files.ts";
 import { writeOwn } from "./world/write-whole.ts";
+import { makeFolder } from "../journal/make-folder.ts";
 
 export type EvalRecord = {
   readonly v: 1;
@@ -38,7 +39,7 @@ export function writeEval(stateDir: string, record: EvalRecord): void {
 
 /** One process at a time works on an eval; RUN_OWNED_ELSEWHERE while another one does. */
 export function holdEval(stateDir: string, name: string): Disposable {
-  mkdirSync(insideState(stateDir, FOLDER), { recursive: true, mode: 0o700 });
+  makeFolder(insideState(stateDir, FOLDER), { mode: 0o700 });
   const owners = createOwners(insideState(stateDir, FOLDER), name);
   if (owners.isAlive(name))
     throw new RunnerError("RUN_OWNED_ELSEWHERE", `Another process is working on ${name}.`);

@@ -14,7 +14,8 @@ import { stripFrontMatter } from "../prompts/find.ts";
 import { recallBackend } from "./world/backend.ts";
 import { acceptImported, isImported } from "./trust/foreign-state.ts";
 import { flowDigest } from "./load.ts";
-import { requirePlace } from "./world/workplace.ts";
+import type { ForkPlace } from "./world/fork-place.ts";
+import { forkPlaceOf, requirePlace } from "./world/workplace.ts";
 import { findProject } from "./world/project.ts";
 import type { Result } from "../tell/result.ts";
 import { systemClock } from "./world/clock.ts";
@@ -47,7 +48,8 @@ export type Edits = {
 };
 
 /**
- * Forks a run and drives the new one to its end. The original stays as it is; so do the files in the working directory.
+ * Forks a run and drives the new one to its end. The original stays as it is. Where it has a worktree, the fork has one
+ * of its own; otherwise both work in the same folder, with the files as they are.
  *
  * @example
  * const result = await fork({ run: "@last", at: "closure.issue@1", edits: { models: { "closure.issue": "haiku" } } });
@@ -60,10 +62,14 @@ export async function fork(options: ForkOptions): Promise<Result> {
     const recorded = await readRun(journal, options.run);
     known.agent = recorded.row.agent;
     const accepted = await acceptImported(recorded, project.stateDir, options);
-    // The fork works in the same folder, but not as the owner of the worktree.
     if (options.journal === undefined)
       requirePlace(project.root, recallBackend(recorded.entries), recorded.current, recorded.row.id);
-    const draft = withDraft(journal, draftOf(recorded, options, clock.now()));
+    const parting = await partFrom(recorded, options, options);
+    const draft = withDraft(journal, draftOf(recorded, options, clock.now(), parting));
+    const beforeWorktree = async () => {
+      await draft.make();
+      known.run = draft.row.id;
+    };
     const asked = {
       steered: options.journal === undefined,
       ...options,
@@ -71,8 +77,42 @@ export async function fork(options: ForkOptions): Promise<Result> {
       run: draft.row.id,
       journal: draft.journal,
     };
-    return await resumeFrom({ ...draft, project }, asked, stack, known);
+    const { row, journal: drafted } = draft;
+    const { warnings } = parting;
+    return await resumeFrom(
+      { journal: drafted, row, project, beforeWorktree, warnings },
+      asked,
+      stack,
+      known,
+    );
   });
+}
+
+/** What a fork has for itself: its id, and its place where its original has a worktree. */
+type Parting = {
+  readonly id: string;
+  readonly place: ForkPlace | null;
+  readonly warnings: readonly string[];
+};
+
+async function partFrom(
+  recorded: RecordedRun,
+  { at, edits = {} }: PartOptions,
+  around: Pick<ForkOptions, "env" | "signal">,
+): Promise<Parting> {
+  // A visit that does not exist is the first thing to report.
+  cutAt(recorded, at, edits.output !== undefined);
+  const id = newRunId();
+  const { row, entries, current } = recorded;
+  const { cwd, worktree } = recallBackend(entries);
+  // The files of a run with a source travel: no worktree of it is kept on this machine.
+  if (worktree === undefined || hasSource(entries)) return { id, place: null, warnings: [] };
+  const place = await forkPlaceOf(current, id, { run: row.id, cwd, worktree, isDriven: row.owned }, around);
+  return { id, place, warnings: place.warnings };
+}
+
+function hasSource([first]: readonly Entry[]): boolean {
+  return first?.event.type === "run.started" && first.event.source !== undefined;
 }
 
 /** A fork before it is driven. */
@@ -95,8 +135,14 @@ export type Parted = {
 };
 
 /** Records the fork and drives nothing: `resume` goes on with it. */
-export async function partRun(journal: Journal, asked: PartOptions, now: number): Promise<Parted> {
-  const { draft, parted } = await drafted(journal, asked, now);
+export async function partRun(
+  journal: Journal,
+  asked: PartOptions,
+  now: number,
+  around: Pick<ForkOptions, "env" | "signal"> = {},
+): Promise<Parted> {
+  const recorded = await readRun(journal, asked.run);
+  const { draft, parted } = drafted(recorded, asked, now, await partFrom(recorded, asked, around));
   const handle = await journal.create(draft.run, draft.entries, draft.adopted);
   await handle.release();
   return { ...parted, run: draft.run.id };
@@ -104,18 +150,19 @@ export async function partRun(journal: Journal, asked: PartOptions, now: number)
 
 /** What `partRun` would record. */
 export async function previewFork(journal: Journal, asked: PartOptions, now: number): Promise<Parted> {
-  return (await drafted(journal, asked, now)).parted;
+  const parting = { id: newRunId(), place: null, warnings: [] };
+  return drafted(await readRun(journal, asked.run), asked, now, parting).parted;
 }
 
 export type PartOptions = Pick<ForkOptions, "run" | "at" | "edits">;
 
-async function drafted(
-  journal: Journal,
+function drafted(
+  recorded: RecordedRun,
   asked: PartOptions,
   now: number,
-): Promise<{ readonly draft: Draft; readonly parted: Parted }> {
-  const recorded = await readRun(journal, asked.run);
-  const draft = draftOf(recorded, asked, now);
+  parting: Parting,
+): { readonly draft: Draft; readonly parted: Parted } {
+  const draft = draftOf(recorded, asked, now, parting);
   const { wanted, cut, edited } = draft;
   const { output } = asked.edits ?? {};
   const { answer, by, prompt } = wanted.steps[cut.step]!;
@@ -154,7 +201,7 @@ type Draft = {
 function withDraft(
   journal: Journal,
   { run, entries, adopted }: Draft,
-): { readonly journal: Journal; readonly row: RunRow } {
+): { readonly journal: Journal; readonly row: RunRow; readonly make: () => Promise<RunHandle> } {
   const { id, agent, digest, at } = run;
   let made: Promise<RunHandle> | null = null;
   const make = () => (made ??= journal.create(run, entries, adopted));
@@ -194,11 +241,15 @@ function withDraft(
     flow: async (wanted) => own(adopted, wanted) ?? (await journal.flow(wanted)),
     claim: async (other, how) => (isDraft(other) ? handle : await journal.claim(other, how)),
   };
-  return { journal: drafted, row };
+  return { journal: drafted, row, make };
 }
 
-function draftOf(recorded: RecordedRun, { at, edits = {} }: PartOptions, now: number): Draft {
-  const id = newRunId();
+function draftOf(
+  recorded: RecordedRun,
+  { at, edits = {} }: PartOptions,
+  now: number,
+  { id, place }: Parting,
+): Draft {
   const cut = cutAt(recorded, at, edits.output !== undefined);
   const shared = recorded.entries.slice(0, cut.seq);
   const edited = words(cut, edits);
@@ -215,7 +266,7 @@ function draftOf(recorded: RecordedRun, { at, edits = {} }: PartOptions, now: nu
       entries: shared,
       change: (event, { was, is }) =>
         event.type === "run.started"
-          ? begunAs(event, id, forkedFrom, isImported(recorded.entries))
+          ? begunAs(event, id, place, forkedFrom, isImported(recorded.entries))
           : inItsOwnRun(event, event, was, is),
     }),
   ];
@@ -253,15 +304,17 @@ type Cut = {
   readonly mark: Json | undefined;
 };
 
-/** The worktree is the other run's, and so is what becomes of its branch: the fork only works in the same folder. */
+/** The worktree is the other run's: the fork has one of its own, or works where the other worked. */
 function begunAs(
   event: Extract<Event, { type: "run.started" }>,
   run: string,
+  place: ForkPlace | null,
   forkedFrom: ForkOrigin,
   isForeign: boolean,
 ): Event {
   const { worktree: _worktree, imported: _imported, ...rest } = event;
-  return { ...rest, run, forkedFrom, ...(isForeign && { imported: { entries: forkedFrom.seq } }) };
+  const own = place === null ? {} : { cwd: place.cwd, worktree: place.worktree };
+  return { ...rest, ...own, run, forkedFrom, ...(isForeign && { imported: { entries: forkedFrom.seq } }) };
 }
 
 /** Just before the visit; or, where its answer is given, just before the answer it gave in the end. */

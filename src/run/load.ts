@@ -54,6 +54,7 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
   const { flow, origin, checks, settings, stepsIn, problemAt } = result;
   const compiled = [...(await schemaProblems(result.schemas)), ...(await modelProblems(result.models))];
   const problems = [
+    ...nameProblems(agent),
     ...result.inOrder([...result.problems, ...compiled]),
     ...(await folderProblems(result.folders, project)),
     ...(flow === null ? [] : await moduleProblems(flow, files)),
@@ -70,6 +71,26 @@ export async function load(agent: string, options: LoadOptions = {}): Promise<Lo
     problemAt,
     problems: options.strict ? problems.map((one) => ({ ...one, severity: "error" as const })) : problems,
   };
+}
+
+/** A name is written into records and onto terminals, line by line. */
+function nameProblems(agent: string): readonly Problem[] {
+  if (!/\p{Cc}/u.test(agent)) return [];
+  return [
+    {
+      code: "AC-SERVICE-003",
+      severity: "error",
+      file: `.agent/${agent}`,
+      line: 1,
+      column: 1,
+      pointer: "",
+      step: null,
+      message: `The name of the agent has a control character: ${JSON.stringify(agent)}.`,
+      why: "The name of an agent is recorded with each run and printed in lists.",
+      fix: "Rename its folder below .agent.",
+      witness: [],
+    },
+  ];
 }
 
 /** An agent that is not there: most often it is there under another name. */

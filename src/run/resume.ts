@@ -1,7 +1,7 @@
 /** Going on with a run where its journal ends. */
 import { join } from "node:path";
 import { fold } from "../engine/drive/drive.ts";
-import { restBefore } from "../engine/drive/rest.ts";
+import { isUndriven, restBefore } from "../engine/drive/rest.ts";
 import { openQuestions } from "../engine/decide/people.ts";
 import { RunnerError, type Journal, type RunHandle, type RunRow } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
@@ -82,11 +82,14 @@ export type ToResume = {
   readonly row: RunRow;
   /** Where its files are on this machine, as the record has them; null: where the record says, and they are made there. */
   readonly place?: StretchPlace | OpenPlace | null;
+  /** A fork is recorded when it is first written to: this records it before its worktree is made. */
+  readonly beforeWorktree?: () => Promise<void>;
+  readonly warnings?: readonly string[];
 };
 
 /** Claims the run, and opens it where anything is left of it to do. */
 export async function resumeFrom(
-  { journal, project, row, place = null }: ToResume,
+  { journal, project, row, place = null, beforeWorktree, warnings = [] }: ToResume,
   options: ResumeOptions,
   stack: AsyncDisposableStack,
   known: Known,
@@ -118,12 +121,13 @@ export async function resumeFrom(
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
   const { snapshot, onPrepared } = here ?? {};
   const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
-  const resuming = { project: found, row, place: here, recorded, handle, mail, strays, accepted, standing };
+  const about = { project: found, row, place: here, recorded, handle, mail, strays, accepted, standing };
+  const resuming = { ...about, warnings, ...defined({ beforeWorktree }) };
   return await openRun(await recordedRun(resuming, driving, known), driving, stack);
 }
 
 /** A recorded run that was claimed. */
-type Resuming = {
+type Resuming = Pick<ToResume, "beforeWorktree"> & {
   readonly project: Project;
   readonly row: RunRow;
   readonly place: StretchPlace | null;
@@ -134,13 +138,11 @@ type Resuming = {
   readonly strays: readonly string[];
   readonly accepted: boolean;
   readonly standing: () => State;
+  readonly warnings: readonly string[];
 };
 
-async function recordedRun(
-  { project, row, place: here, recorded, handle, mail, strays, accepted, standing }: Resuming,
-  options: ResumeOptions,
-  known: Known,
-): Promise<Opening> {
+async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Known): Promise<Opening> {
+  const { project, row, place: here, recorded, handle, mail, strays, accepted, standing } = resuming;
   const { flow: began, entries } = recorded;
   const recalled = recallBackend(entries);
   const { spec, marks } = recalled;
@@ -174,7 +176,8 @@ async function recordedRun(
     enter: async ({ backend, spending, ground, redactor }) => {
       const flows = flowsOf({ flow, began, adopted });
       const repository = await pinRepository(flows, place, surroundings(options), repositoryIn(entries));
-      const about = { run: row.id, cwd, isBegun: hasWorked(entries) };
+      const about = { run: row.id, cwd, isBegun: !isUndriven(entries) && hasWorked(entries) };
+      if (worktree !== undefined) await resuming.beforeWorktree?.();
       const restored =
         worktree === undefined || here !== null
           ? []
@@ -198,7 +201,7 @@ async function recordedRun(
         ...place,
         repository,
         mail,
-        warnings: [...(strays.length === 0 ? [] : [straysText(strays)]), ...restored],
+        warnings: [...(strays.length === 0 ? [] : [straysText(strays)]), ...resuming.warnings, ...restored],
         record: async () => {
           if (wanted === null) return { handle, begin, past: entries };
           const at = (options.clock ?? systemClock).now();

@@ -1,6 +1,6 @@
 /** The repository that a travelling run comes from: what this worker may fetch and push, and its mirror here. */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKOUT_MS, type Git } from "../effects/git/git.ts";
 import { CHECKED, must, SnapshotFailed } from "../effects/git/snapshot.ts";
@@ -9,6 +9,7 @@ import { RunnerError } from "../engine/ports.ts";
 import type { Event, Remote } from "../flow/event.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
 import { ANY_REPOSITORY, mayFetch, readRepositoryAddress } from "./source-address.ts";
+import { makeFolder } from "../journal/make-folder.ts";
 
 export type MirrorOptions = {
   /** The folder of this worker for mirrors and for the files of runs. */
@@ -69,7 +70,7 @@ export async function fetched(
     );
   const mirror = mirrorOf(work, remote);
   return await inTurn(mirror, async () => {
-    mkdirSync(mirror, { recursive: true });
+    makeFolder(mirror);
     const turn = await takeTurn(mirror);
     if ("why" in turn)
       throw new RunnerError("WORKTREE_UNAVAILABLE", `The mirror of ${remote.url} is not free: ${turn.why}.`);

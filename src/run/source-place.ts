@@ -1,5 +1,5 @@
 /** Where a run that travels works on this machine: its source is fetched into a mirror, its files are made as the record says. */
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join, normalize } from "node:path";
 import type { Git } from "../effects/git/git.ts";
 import { tipOf } from "../effects/git/git-queries.ts";
@@ -33,6 +33,7 @@ import {
 } from "./tree.ts";
 import { isInsideProject, isThere, realPath } from "./world/files.ts";
 import { gitFor } from "./world/worktree.ts";
+import { makeFolder } from "../journal/make-folder.ts";
 
 export type PlaceOptions = MirrorOptions & {
   /** The newest files that its journal names. */
@@ -138,7 +139,7 @@ async function make(options: PlaceOptions, asked: Asked, folder: string): Promis
   const { source, within, run } = asked;
   const remote = remoteFor(options, asked.remote);
   const [home, stateDir] = [join(folder, "home"), stateIn(options.work, run)];
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  makeFolder(stateDir, { mode: 0o700 });
   const inFolder = (until: AbortSignal) =>
     gitFor({ env, signal: until }, [home, join(folder, "tree")], { run });
   const git = inFolder(signal);
@@ -181,7 +182,7 @@ async function make(options: PlaceOptions, asked: Asked, folder: string): Promis
   const cwd = join(top, within);
   requireWithin(home, join(home, within), run);
   requireWithin(top, cwd, run);
-  mkdirSync(cwd, { recursive: true });
+  makeFolder(cwd);
   const root = rootIn(home, within);
   return {
     root,
@@ -212,10 +213,10 @@ async function makeHome(options: PlaceOptions, asked: Asked, git: Git, folder: s
   const mirror = commit === null || remote === null ? null : await fetched(options, git, remote, commit);
   for (const name of ["home", "tree", "home.index", "tree.index"])
     rmSync(join(folder, name), { recursive: true, force: true });
-  mkdirSync(home, { recursive: true });
+  makeFolder(home);
   must(await git(home, ["init", "--quiet", "--initial-branch=main", "--template=", home]));
   if (mirror !== null) {
-    mkdirSync(join(home, ".git", "objects", "info"), { recursive: true });
+    makeFolder(join(home, ".git", "objects", "info"));
     writeFileSync(join(home, ".git", "objects", "info", "alternates"), `${join(mirror, "objects")}\n`);
   }
   if (source.kind === "bundle") await unpack(options, git, source, folder);

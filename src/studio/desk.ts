@@ -1,5 +1,6 @@
 /** What the routes about agents and actions work with: the agents' files, the commands under way, the figures read so far. */
 import type { createFigures } from "../run/records/figures.ts";
+import type { KnownWhatIfs } from "../run/records/whatif.ts";
 import type { Project } from "../run/world/project.ts";
 import { createAgentFiles, type AgentFiles } from "../serve/agent-files.ts";
 import type { CommandKnowledge } from "../serve/command.ts";
@@ -12,6 +13,7 @@ export type Desk = {
   readonly driver: Driver;
   /** Loaded with the first look at figures, and kept. */
   readonly figures: () => Promise<ReturnType<typeof createFigures>>;
+  readonly whatIfs: KnownWhatIfs;
 };
 
 export function createDesk(
@@ -24,6 +26,7 @@ export function createDesk(
     agents: createAgentFiles(project, load),
     parametersOf,
     driver: createDriver({ program, ...around }),
+    whatIfs: new Map(),
     figures: async () =>
       await (figures ??= import("../run/records/figures.ts").then((loaded) => loaded.createFigures())),
   };

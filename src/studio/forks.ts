@@ -75,7 +75,7 @@ export async function actFork({ params, body }: StudioRequest, studio: Studio): 
 }
 
 async function parted(asked: PartOptions, studio: Studio): Promise<string> {
-  const { run } = await partRun(await journalFor(studio, asked.run), asked, studio.now());
+  const { run } = await partRun(await journalFor(studio, asked.run), asked, studio.now(), studio);
   return run!;
 }
 

@@ -6,7 +6,7 @@ import { hitsOfEdge } from "../proof/outline-hits.ts";
 import { foldRun } from "../run/records/fold.ts";
 import { compareRuns } from "../run/records/reports.ts";
 import { findRun, flowOf } from "../run/records/runs.ts";
-import { whatIf } from "../run/records/whatif.ts";
+import { whatIfPartly } from "../run/records/whatif.ts";
 import { flowChanges } from "../story/changes.ts";
 import { waysIn } from "../tell/frames.ts";
 import { outlineOf, type Outline } from "../tell/outline.ts";
@@ -57,20 +57,36 @@ async function wayOf(journal: Journal, ref: string): Promise<WayOfRun> {
   return { outline: outlineOf(flow), way, taken: [...taken.values()] };
 }
 
-export async function lookAtWhatIf({ params, signal }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
+/** What takes longer than the client waits is left for its next request. */
+function patienceOf({ query }: StudioRequest): () => boolean {
+  const until = performance.now() + queryNumber(query, "within", Infinity);
+  return () => performance.now() >= until;
+}
+
+export async function lookAtWhatIf(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
+  const { params, signal } = asked;
   const { name = "" } = params;
   const loaded = await studio.desk.agents.load(name);
   const flow = flowIn(loaded);
   const journal = await journalFor(studio, name);
   // Nobody waits for an answer that the client no longer takes.
-  const found = await whatIf(journal, loaded, [], () => signal.throwIfAborted());
+  const found = await whatIfPartly(journal, loaded, [], () => signal.throwIfAborted(), {
+    known: studio.desk.whatIfs,
+    isEnough: patienceOf(asked),
+  });
   const [newest] = await journal.list({ agent: name, limit: 1 });
   const changes =
     newest === undefined ? [] : flowChanges(await flowOf(journal, newest.id, newest.digest), flow);
-  return reply({ ...found, changes, outline: outlineOf(flow) } satisfies WhatIfDocument);
+  return reply({
+    ...found,
+    recorded: await journal.count(),
+    changes,
+    outline: outlineOf(flow),
+  } satisfies WhatIfDocument);
 }
 
-export async function lookAtFigures({ query, signal }: StudioRequest, studio: Studio): Promise<StudioAnswer> {
+export async function lookAtFigures(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
+  const { query, signal } = asked;
   const { agent, flow: digest } = query;
   const since = queryNumber(query, "since", 0);
   const journal = await studio.journal();
@@ -79,14 +95,18 @@ export async function lookAtFigures({ query, signal }: StudioRequest, studio: St
   const which = {
     since,
     signal,
+    isEnough: patienceOf(asked),
     ...(agent !== undefined && { agent }),
     ...(digest !== undefined && { flow: digest }),
   };
-  const { runs, damaged } = journal === null ? { runs: [], damaged: [] } : await figures(journal, which);
+  const nothing = { runs: [], damaged: [], isAll: true };
+  const { runs, damaged, isAll } = journal === null ? nothing : await figures(journal, which);
   const hits = hitsTogether(runs.map((run) => run.figures.hits));
   const ways = flow === null ? null : outlineOf(flow).edges.filter(({ isTacit }) => !isTacit);
   return reply({
     v: 1,
+    isAll,
+    recorded: (await journal?.count()) ?? 0,
     damaged,
     ...addUp(runs, Object.keys(flow?.checks ?? {})),
     ways:

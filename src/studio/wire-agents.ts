@@ -79,19 +79,28 @@ export type CompareDocument = Comparison & {
   readonly taken: readonly [readonly TakenTimes[], readonly TakenTimes[]];
 };
 export type TakenTimes = readonly [way: TakenWay, times: number];
-/** `figures?agent=NAME&since=MS&flow=DIGEST`; `since`: epoch milliseconds. Places such as `in` count from 0 in `ids`. */
-export type FiguresDocument = AddedFigures & {
-  readonly v: 1;
-  /** Runs that can only partly be read, or not at all; as far as they can, they are counted. */
-  readonly damaged: readonly string[];
-  /** Edges of the agent's flow as its files are now, and how often the runs took each; null: no agent was asked for. */
-  readonly ways:
-    | readonly (Pick<Edge, "from" | "label" | "kind" | "to"> & { readonly taken: number })[]
-    | null;
+/** What is worked out run by run: with `within=MS` so much of it as that takes, and more with the next request. */
+export type InParts = {
+  readonly isAll: boolean;
+  /** How many runs are recorded, of all agents. */
+  readonly recorded: number;
 };
-/** `whatif/NAME` */
-export type WhatIfDocument = WhatIf & {
-  /** From the flow of the newest run to the files as they are now. */
-  readonly changes: readonly FlowChange[];
-  readonly outline: Outline;
-};
+
+/** `figures?agent=NAME&since=MS&flow=DIGEST&within=MS`; `since`: epoch milliseconds. Places such as `in` count from 0 in `ids`. */
+export type FiguresDocument = AddedFigures &
+  InParts & {
+    readonly v: 1;
+    /** Runs that can only partly be read, or not at all; as far as they can, they are counted. */
+    readonly damaged: readonly string[];
+    /** Edges of the agent's flow as its files are now, and how often the runs took each; null: no agent was asked for. */
+    readonly ways:
+      | readonly (Pick<Edge, "from" | "label" | "kind" | "to"> & { readonly taken: number })[]
+      | null;
+  };
+/** `whatif/NAME?within=MS` */
+export type WhatIfDocument = WhatIf &
+  InParts & {
+    /** From the flow of the newest run to the files as they are now. */
+    readonly changes: readonly FlowChange[];
+    readonly outline: Outline;
+  };

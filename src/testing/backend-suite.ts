@@ -6,12 +6,15 @@ import type { Backend, Message, Toolbox, ToolSpec, TurnRequest, TurnResult } fro
 import type { FaultKind } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { sketchFlow } from "./flows.ts";
+import { requireFunction, requireOptions, requireText, type OptionKinds } from "./kit-options.ts";
 import { play } from "./scenario.ts";
 
 export function backendSuite(
   name: string,
   make: (replies: readonly ScriptReply[]) => Promise<Backend>,
 ): void {
+  requireText("backendSuite", "the name of the backend", name);
+  requireFunction("backendSuite", "a function that makes a backend for given replies", make);
   describe(`backend ${name}`, () => {
     test("gives a payload as a value, or as the text it came in", async () => {
       const reply = said(await one(make, { output: { a: [1, { b: null }] } }));
@@ -188,8 +191,20 @@ const TOOLBOX: Toolbox = {
   callGranted: () => Promise.reject(new Error("there is no stage here")),
 };
 
+const REQUEST: OptionKinds<TurnRequest> = {
+  asker: "object",
+  model: "text",
+  system: "words",
+  messages: "list",
+  tools: "list",
+  output: "object",
+  signal: "object",
+  onText: "function",
+};
+
 /** A request as the engine makes it, for a step `s`. */
 export function request(more: Partial<TurnRequest> = {}): TurnRequest {
+  requireOptions("request", more, REQUEST);
   return {
     asker: { key: "run/s@1/1", step: "s", visit: 1, turn: 1, attempt: 1, beside: [] },
     model: "opus",

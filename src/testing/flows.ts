@@ -17,6 +17,7 @@ import type {
 import type { JsonSchema } from "../flow/json.ts";
 import { parseDotPath } from "../flow/json.ts";
 import type { Settings } from "../flow/settings.ts";
+import { requireOptions, requireText, type OptionKinds } from "./kit-options.ts";
 
 export type StepSketch = {
   readonly kind?: StepKind;
@@ -43,6 +44,7 @@ export function sketchFlow(
   steps: { readonly [id: StepId]: StepSketch },
   more: Partial<Omit<Flow, "steps">> = {},
 ): Flow {
+  requireSketch(steps, more);
   const [entry = ""] = Object.keys(steps);
   return {
     ir: 1,
@@ -64,7 +66,65 @@ export function sketchFlow(
   };
 }
 
+const SKETCH: OptionKinds<StepSketch> = {
+  kind: "text",
+  prompt: "words",
+  variables: "list",
+  edges: "object",
+  schema: "object",
+  handoff: "list",
+  guard: "object",
+  alias: "object",
+  fallback: "text",
+  transcript: "text",
+  tool: "text",
+  turns: "whole number",
+  free: "flag",
+  answer: "object",
+  tools: "list",
+  limits: "object",
+};
+
+const OF_A_FLOW: OptionKinds<Omit<Flow, "steps">> = {
+  ir: "whole number",
+  agent: "text",
+  dialect: "text",
+  title: "words",
+  description: "words",
+  parameters: "list",
+  openArguments: "flag",
+  system: "object",
+  entry: "text",
+  checks: "object",
+  stop: "object",
+  stopGuard: "object",
+  limits: "object",
+  hooks: "object",
+  sections: "object",
+  constants: "object",
+  criteria: "words",
+  settings: "object",
+};
+
+/** What is misspelled would silently make another flow. */
+function requireSketch(steps: unknown, more: unknown): void {
+  if (typeof steps !== "object" || steps === null || Array.isArray(steps))
+    throw new TypeError("sketchFlow takes an object of steps: { NAME: { edges: { LABEL: STEP } } }.");
+  requireOptions("sketchFlow", more, OF_A_FLOW);
+  for (const [id, sketch] of Object.entries(steps)) {
+    const of = `step "${id}" of sketchFlow`;
+    requireOptions(of, sketch, SKETCH, ["edges"]);
+    for (const [label, to] of Object.entries((sketch as StepSketch).edges))
+      if (to !== null && typeof to !== "string" && typeof to !== "object")
+        throw new TypeError(
+          `The edge "${label}" of ${of} must lead to a step, to null (the end) or be a move, but is ${typeof to}.`,
+        );
+  }
+}
+
 export function sketchCheck(name: string, command: string): CommandCheck {
+  requireText("sketchCheck", "the name of the check", name);
+  requireText("sketchCheck", "its command", command);
   return {
     kind: "command",
     name,
@@ -80,11 +140,14 @@ export function sketchCheck(name: string, command: string): CommandCheck {
 }
 
 export function sketchPrompt(content: string, variables: readonly string[] = []): Prompt {
+  if (typeof content !== "string" || !Array.isArray(variables))
+    throw new TypeError("A prompt is a text, and a list of the variables in it.");
   return { file: "inline.md", text: content, tried: [], variables };
 }
 
 /** The schema of an answer with the usual member `next_action.action`. */
 export function actionSchema(labels: readonly Label[]): JsonSchema {
+  if (!Array.isArray(labels)) throw new TypeError("actionSchema takes a list of labels.");
   return {
     type: "object",
     required: ["next_action"],

@@ -1,24 +1,24 @@
 /** Runs a test of a flow in memory: the real engine, prompts, gate and rules of checks; everything else is a table. */
-import { judge } from "../boundaries/gate/gate.ts";
-import { offerOf } from "../boundaries/tools/toolbox.ts";
 import { createScripted } from "../backends/scripted/scripted.ts";
 import { judgeCommand } from "../effects/checks/check-command.ts";
 import type { ProcessResult } from "../effects/process/process.ts";
 import { EMPTY_STATE } from "../engine/decide/state.ts";
 import { drive, type Hear } from "../engine/drive/drive.ts";
 import { createTalk, type Talk } from "../engine/drive/talk.ts";
-import type { Backend, Hooks, Message, Ports, Toolbox, TurnRequest, TurnResult } from "../engine/ports.ts";
+import type { Backend, Hooks, Message, Ports, TurnRequest, TurnResult } from "../engine/ports.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
-import type { CallResult, CheckResult, Entry } from "../flow/event.ts";
+import type { CheckResult, Entry } from "../flow/event.ts";
 import type { Around, CheckGiven, FlowTest } from "../flow/flow-test.ts";
 import type { Check, Step, StepId } from "../flow/flow.ts";
-import { own, type Json } from "../flow/json.ts";
+import type { Json } from "../flow/json.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
 import { composer } from "../prompts/compose.ts";
 import { expandReplies } from "../proof/expand.ts";
 import type { Heard, Observed } from "../proof/observe.ts";
 import type { Moment } from "../story/story.ts";
+import { inOrder } from "./in-order.ts";
 import { memoryClock } from "./test-clock.ts";
+import { testToolbox } from "./test-toolbox.ts";
 
 export type Ran = {
   readonly entries: readonly Entry[];
@@ -228,18 +228,6 @@ function textOf(message: Message): string {
   return message.text + payload;
 }
 
-/** Each list is used in order; its last item holds from then on. */
-function inOrder<T>(lists: { readonly [name: string]: readonly T[] }, used: (name: string) => number) {
-  const counts = new Map<string, number>();
-  return (name: string): T | undefined => {
-    const list = own(lists, name);
-    if (list === undefined) return undefined;
-    const at = counts.get(name) ?? used(name);
-    counts.set(name, at + 1);
-    return list[Math.min(at, list.length - 1)];
-  };
-}
-
 function portsFor(
   flow: Prepared,
   test: FlowTest,
@@ -253,13 +241,15 @@ function portsFor(
   const checked = inOrder(around.checks, (name) => timesChecked(past, name));
   let looks = past.flatMap(({ event }) => (event.type === "step.looked" ? event.sights : [])).length;
   let told = past.filter(({ event }) => event.type === "step.told").length;
+  const hooks = flow.hooks === undefined ? {} : { hooks: hooksOf(around, turns) };
+  const reached = { isReachable: around.answers.length > 0, absent: "deny" } as const;
   return {
     backend,
     compose: composer,
     cwd: "/",
     clock: memoryClock(around.clock, waits),
-    toolbox: toolboxOf(around),
-    ...(flow.hooks !== undefined && { hooks: hooksOf(around, turns) }),
+    toolbox: testToolbox(flow, around, { person: reached, ...hooks }),
+    ...hooks,
     shell: {
       check: (check, signal) => checkResult(check, checked(check.name) ?? { kind: "pass" }, signal),
       perform: (step, _args, signal) => perform(step, signal),
@@ -271,8 +261,7 @@ function portsFor(
       },
     },
     person: {
-      isReachable: around.answers.length > 0,
-      absent: "deny",
+      ...reached,
       ask: () => {
         const answer = around.answers[told];
         told += 1;
@@ -313,32 +302,6 @@ export function checkResult(check: Check, given: CheckGiven, signal: AbortSignal
     summary,
     params: ok ? {} : { summary, stdout: "", stderr: "", exitCode: 1 },
   });
-}
-
-/** The gate judges as in a run; what a tool gives is a table. */
-function toolboxOf({ tools }: Around): Toolbox {
-  const given = inOrder(tools, () => 0);
-  const call = (step: Step, calls: Parameters<Toolbox["call"]>[1]) =>
-    calls.map(({ id, name, input }): CallResult => {
-      const judgement = judge(
-        step,
-        { name, input },
-        calls.map((one) => one.name),
-      );
-      if (!judgement.allow)
-        return { id, name, ok: false, content: judgement.reason, denied: judgement.reason };
-      const { ok, content } = given(name) ?? { ok: true, content: `${name} done` };
-      return { id, name, ok, content };
-    });
-  return {
-    offer: offerOf({ isReachable: false, absent: "deny" }, true),
-    judge: (step, one, batch) => {
-      const judgement = judge(step, one, batch);
-      return judgement.allow ? null : judgement.reason;
-    },
-    call: (step, calls) => Promise.resolve(call(step, calls)),
-    callGranted: (step, calls) => Promise.resolve({ kind: "results", results: call(step, calls) }),
-  };
 }
 
 function hooksOf({ hooks }: Around, turns: Turns): Hooks {

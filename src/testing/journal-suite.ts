@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import type { Journal } from "../engine/ports.ts";
 import { entryCases } from "./journal-entries.ts";
 import { listCases } from "./journal-lists.ts";
+import { requireFunction, requireOptions, requireText } from "./kit-options.ts";
 import { ownerCases } from "./journal-owners.ts";
 import { sharedCases } from "./journal-shared.ts";
 
@@ -32,6 +33,9 @@ export function journalSuite(
   make: () => Promise<JournalPlace>,
   options: JournalSuiteOptions = {},
 ): void {
+  requireText("journalSuite", "the name of the journal", name);
+  requireFunction("journalSuite", "a function that makes a place for journals", make);
+  requireOptions("journalSuite", options, { alone: "text" });
   const together = { skip: options.alone ?? false };
 
   /** Opens journals on a new place, and closes them when the case is over. */

@@ -11,6 +11,7 @@ import type { Flow } from "../flow/flow.ts";
 import type { Json, JsonObject } from "../flow/json.ts";
 import { createMemoryJournal } from "../journal/memory.ts";
 import { composer } from "../prompts/compose.ts";
+import { requireObjects, requireOptions, type OptionKinds } from "./kit-options.ts";
 
 export type Scenario = {
   readonly flow: Flow;
@@ -44,6 +45,7 @@ export type Played = {
 };
 
 export async function play(scenario: Scenario): Promise<Played> {
+  requireScenario(scenario);
   const { past = [] } = scenario;
   const flow = await prepare(scenario.flow);
   const asked: string[] = [];
@@ -75,8 +77,45 @@ export async function play(scenario: Scenario): Promise<Played> {
   return { state, entries: await journal.read("run"), asked, waits };
 }
 
+const SCENARIO: OptionKinds<Scenario> = {
+  flow: "object",
+  model: "object or list",
+  args: "object",
+  checks: "list",
+  sights: "list",
+  past: "list",
+  pauseMs: "milliseconds",
+  signal: "object",
+  wishes: "object",
+  parkMs: "milliseconds",
+  ports: "object",
+  observe: "function",
+};
+
+const REPLY = ["step", "saw", "unseen", "text", "output", "calls", "error", "usage"];
+
+/** What is misspelled or of another kind would be played as something else, or fail somewhere inside. */
+function requireScenario(scenario: Scenario): void {
+  requireOptions("play", scenario, SCENARIO, ["flow", "model"]);
+  const { flow, model, checks = [], sights = [], past = [] } = scenario;
+  if (typeof flow.steps !== "object" || flow.steps === null || !Object.hasOwn(flow.steps, flow.entry))
+    throw new TypeError(
+      `The option "flow" of play is not a flow: it has no steps, or its entry "${flow.entry}" is not one of them. Make one with sketchFlow, or load an agent.`,
+    );
+  if (Array.isArray(model)) requireObjects("play", "model", model, REPLY);
+  else if (!("spec" in model))
+    throw new TypeError(
+      `The option "model" of play is an object, but must be a list of replies or a backend.`,
+    );
+  for (const [at, round] of checks.entries()) requireObjects("play", `checks[${at}]`, round);
+  requireObjects("play", "past", past);
+  const odd = sights.findIndex((one) => typeof one !== "boolean");
+  if (odd !== -1) throw new TypeError(`sights[${odd}] of play is not true or false.`);
+}
+
 /** A clock that goes only when it is told to sleep. */
 export function fakeClock(waits: number[] = []): Clock {
+  if (!Array.isArray(waits)) throw new TypeError("fakeClock takes a list that it adds its waits to.");
   let now = 1_700_000_000_000;
   return {
     now: () => now++,

@@ -8,6 +8,7 @@ import type { Unmet } from "../proof/expect.ts";
 import { changedLines, snapshotPaths } from "../proof/snapshot.ts";
 import { isInsideProject } from "../run/world/files.ts";
 import { writeWhole } from "../run/world/write-whole.ts";
+import { makeFolder } from "../journal/make-folder.ts";
 
 export type SnapshotOptions = {
   readonly root: string;
@@ -85,7 +86,7 @@ export function staleSnapshots(
 /** A link in a cloned project must not make us write or remove elsewhere. */
 function requireOwnFolder(root: string, folder: string): void {
   const path = join(root, folder);
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const known = lstatSync(path, { throwIfNoEntry: false });
   const isOwn =
     isInsideProject(realpathSync.native(root), realpathSync.native(dirname(path))) &&

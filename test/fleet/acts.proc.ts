@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Dispatch } from "../../src/fleet/dispatch.ts";
@@ -169,6 +169,13 @@ exit 1
     const outcome = () => JSON.parse(lockstep("show", run, "--json")) as { outcome: string };
     await until(() => outcome().outcome === "completed", "the run is completed");
     await end(last, "SIGTERM");
+
+    // What the dead ones left goes away when a worker is started in their folder again.
+    const left = () => readdirSync(join(project.temp, "w0/runs"));
+    assert.deepEqual(left(), [run]);
+    const again = start("w0");
+    await until(() => left().length === 0, "the files of the run are removed");
+    await end(again, "SIGTERM");
 
     assert.deepEqual(bodies(issue), ["Found it (signed)"]);
     assert.equal(stand.world.pulls.size, 1);

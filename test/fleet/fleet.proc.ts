@@ -1,13 +1,19 @@
 /** A fleet by the commands as users type them: workers are processes, the server is real. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { replies, script, writeAgent } from "../cli/world.ts";
+import { MAIN, replies, script, writeAgent } from "../cli/world.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { canMount, mounted } from "../mounted.ts";
+import { needs } from "../needs.ts";
 import { until } from "../until.ts";
 import type { Entry } from "../../src/flow/event.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { offerRuns } from "../../src/fleet/offer.ts";
+import { workersOf } from "../../src/fleet/status.ts";
 import { wakeWithin } from "../../src/journal/postgres/wake.ts";
 import { startModel } from "./fleet-model.ts";
 import { createFleetWorld } from "./fleet-world.ts";
@@ -109,6 +115,46 @@ describe("a fleet", { skip }, () => {
     assert.equal((await world.lockstep(["fleet", "status", "--check"], { env: world.around })).code, 1);
     worker.process.kill("SIGTERM");
     assert.equal(await worker.gone(), 0, worker.stderr());
+  });
+
+  const mounting = needs(...canMount());
+  test("a worker whose disk is full takes no run and says so, until there is room", mounting, async () => {
+    using world = await createFleetWorld(`${server.url}?schema=room`);
+    writeAgent(world, "notes");
+    const folder = join(world.env.HOME!, "small");
+    const line = `mkdir "${folder}" && mount -t tmpfs -o size=100m none "${folder}" && head -c 80M /dev/zero > "${folder}/ballast"`;
+    const [command = "", ...args] = mounted(line);
+    const flags = ["fleet", "worker", "--name", "full", "--work", folder, "--sandbox", "off"];
+    const full = spawn(command, [...args, process.execPath, MAIN, ...flags], {
+      env: { ...world.env, ...world.around },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let said = "";
+    full.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
+    try {
+      const [run = ""] = await world.submit("notes", 1);
+      await until(() => said.includes("takes no run"), "it says so").catch((error: unknown) => {
+        throw new Error(`${String(error)}: ${said}`);
+      });
+      const troubled = async () =>
+        (await workersOf(world.postgres)).some(({ offers }) => offers?.trouble?.includes("is full"));
+      await until(troubled, "its row says so");
+      const status = await world.lockstep(["fleet", "status", "--check"], { env: world.around });
+      assert.deepEqual(
+        [status.code, /full has trouble: The disk of/.test(status.stdout + status.stderr)],
+        [1, true],
+      );
+      const text = `SELECT owner, tries, epoch FROM ${world.postgres.schema}.run WHERE id = $1`;
+      const rows = await world.postgres.send({ name: "", text }, [run]);
+      assert.deepEqual(rows, [{ owner: null, tries: 0, epoch: 0 }], "nobody has tried it");
+      // The disk that only the worker sees.
+      rmSync(`/proc/${full.pid}/root${folder}/ballast`);
+      const isTaken = async () => (await world.postgres.send({ name: "", text }, [run]))[0]?.epoch !== 0;
+      await until(isTaken, "it takes the run");
+      await until(() => said.includes("The trouble is over."), "it says that, too");
+    } finally {
+      full.kill("SIGKILL");
+    }
   });
 
   test("a worker that cannot start says why, and a signal ends one that is about to start", async () => {

@@ -101,6 +101,12 @@ describe("workers that are killed", { skip }, () => {
       }
       await submitRuns(postgres, submissions, { queue: "runs", group: "g", priority: 0, bundle: null });
     };
+    /** A run that three workers in a row could not drive gets another chance. */
+    const release = async () => {
+      const held = await send(`SELECT id FROM ${schema}.run WHERE held IS NOT NULL`);
+      const runs = held.map(({ id }) => id as string);
+      await releaseRuns(postgres, runs);
+    };
     const start = (more: NodeJS.ProcessEnv) =>
       world.begin(["fleet", "worker", "--sandbox", "off", "--concurrency", String(SLOTS)], {
         ...world.env,
@@ -125,20 +131,19 @@ describe("workers that are killed", { skip }, () => {
         const [, signal] = (await once(worker, "exit")) as [number | null, string | null];
         assert.equal(signal, "SIGKILL", `${how}: ${said}`);
         tally.kills += 1;
-        // As if the lease of the dead worker were over; a run that three of them could not drive gets another chance.
+        // As if the lease of the dead worker were over.
         await send(`UPDATE ${schema}.owner SET beat = beat - interval '1 hour'`);
         await ageJobs(postgres);
         await dispatch.tend(["runs.v1"]);
-        const held = await send(`SELECT id FROM ${schema}.run WHERE held IS NOT NULL`);
-        await releaseRuns(
-          postgres,
-          held.map(({ id }) => id as string),
-        );
+        await release();
         known = await look(world, known, model, earlier, how);
       }
       const last = start({});
       const ended = once(last, "exit");
-      await until(async () => (await world.outcomes()).completed === tally.runs, "all runs are completed");
+      await until(async () => {
+        await release();
+        return (await world.outcomes()).completed === tally.runs;
+      }, "all runs are completed");
       last.kill("SIGTERM");
       await ended;
       const whole = new Set([...(await recordedIn(world)).values()].map(essence));

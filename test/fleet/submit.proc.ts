@@ -63,6 +63,16 @@ describe("fleet submit", { skip }, () => {
     assert.match(ran.stderr, /No worker takes runs from the queue "slow"/);
   });
 
+  test("a span is counted by the clock of the server", async () => {
+    const skew = new URL("skew.ts", import.meta.url).href;
+    const around = { ...env, NODE_OPTIONS: `--import=${skew}`, SKEW_MS: "-7200000" };
+    const args = ["fleet", ...NOTES, "--not-before", "8h", "--state", address];
+    const ran = await world.lockstep(args, { env: around });
+    assert.equal(ran.code, 0, ran.stderr);
+    const wait = ((await rows()).at(-1)!.due as Date).getTime() - Date.now();
+    assert.ok(wait > 7 * 3_600_000 && wait <= 8 * 3_600_000 + 60_000, String(wait));
+  });
+
   test("the same key is the same run; of several issues, each has its own", async () => {
     writeAgent(world, "iterator", {
       agent: (agent) => {
@@ -102,6 +112,31 @@ describe("fleet submit", { skip }, () => {
       again.slice(0, 3).map(({ run }) => run),
       first.map(({ run }) => run),
     );
+  });
+
+  test("asks for the trust that `trust show` names, and takes its digest", async () => {
+    writeAgent(world, "busy", {
+      agent: ({ runner }) => {
+        const boundaries = { allowedTools: ["*"], permissionMode: "acceptEdits" };
+        Object.assign(runner as object, { boundaries });
+      },
+      registry: ({ steps }) => {
+        for (const step of Object.values(steps as { [id: string]: { permissionMode?: string } }))
+          step.permissionMode = "acceptEdits";
+      },
+    });
+    const busy = ["submit", "busy", ...NOTES.slice(2)];
+    const refused = await fleet(...busy);
+    const [, wanted = ""] = /pass --trust ([0-9a-f]{64})/.exec(refused.stderr) ?? [];
+    assert.deepEqual([refused.code, wanted.length], [3, 64], refused.stderr);
+    const here = await world.lockstep(["trust", "show", "busy"], { env });
+    assert.match(here.stdout + here.stderr, new RegExp(`trust show busy --sandbox off|${wanted}`));
+    const shown = await world.lockstep(["trust", "show", "busy", "--sandbox", "off", "--json"], { env });
+    assert.equal(onlyDocument(shown).digest, wanted);
+    assert.equal((await fleet(...busy, "--trust", wanted)).code, 0);
+    assert.equal((await fleet(...busy)).code, 0);
+    const after = await world.lockstep(["trust", "show", "busy"], { env });
+    assert.doesNotMatch(after.stdout + after.stderr, /--sandbox off/);
   });
 
   const REFUSED: readonly (readonly [name: string, args: readonly string[], says: RegExp])[] = [

@@ -93,6 +93,7 @@ describe("workers", { skip }, () => {
         shares,
         leaseMs: 10_000,
         stretchMs: 3_600_000,
+        requireRoom: () => undefined,
         drive,
         draining: draining.signal,
         drainMs,

@@ -565,3 +565,21 @@ test("a file that cannot be read is one finding, and the others are read all the
   const gone = testsIn(FLOW, filesOf({}), FILE);
   assert.match(gone.problems[0]!.message, /does not exist/);
 });
+
+test("every case has a name of its own, also where the name does not say what it is about", () => {
+  const script = ["begin next", "close closing"];
+  const named = (name: string, ...inputs: readonly string[]) => ({
+    name,
+    script,
+    input: "${case.in}",
+    cases: inputs.map((input) => ({ in: input })),
+  });
+  const { tests, problems } = read({
+    tests: [named("t", "a", "b", "c"), named("in ${case.in}", "a", "b", "a")],
+  });
+  assert.deepEqual(problems, []);
+  assert.deepEqual(
+    tests.map(({ name }) => name),
+    ["t", "t (case 2)", "t (case 3)", "in a", "in b", "in a (case 3)"],
+  );
+});

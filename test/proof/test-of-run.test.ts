@@ -43,6 +43,37 @@ for (const path of globSync(join(FOLDER, "*.json")))
       assert.deepEqual({ status, unmet }, { status: "passed", unmet: [] });
     });
 
+test("a recorded result that begins like the name of a fixture is a text", async () => {
+  const bundle = await recorded("closure-retry.json", false);
+  const text = "file:a.txt: no such file";
+  const entries = bundle.entries.map((entry) => {
+    const { event } = entry;
+    if (event.type === "step.called")
+      return {
+        ...entry,
+        event: { ...event, results: event.results.map((one) => ({ ...one, content: text })) },
+      };
+    if (event.type !== "step.checked") return entry;
+    const results = event.results.map((one) =>
+      one.ok ? one : { ...one, params: { ...one.params, exitCode: 1, stdout: text, stderr: text } },
+    );
+    return { ...entry, event: { ...event, results } };
+  });
+  const flow = await prepareFlow(bundle.flows[bundle.run.flow]!);
+  const exported = await asTest({ ...bundle, entries }, "test", HEAD);
+  assert.equal(exported.astray, null);
+  const [read] = readBack(flow, exported.text);
+  assert.ok(
+    Object.values(read!.around.tools)
+      .flat()
+      .every(({ content }) => content === text),
+  );
+  const outputs = Object.values(read!.around.checks)
+    .flat()
+    .flatMap((one) => (one.kind === "output" ? [one.stdout, one.stderr] : []));
+  assert.ok(outputs.length > 0 && outputs.every((one) => one === text), JSON.stringify(outputs));
+});
+
 test("a recorded test fails on a flow that leads elsewhere", async () => {
   const bundle = await recorded("closure-retry.json", false);
   const flow = bundle.flows[bundle.run.flow]!;

@@ -123,7 +123,12 @@ describe("looking from the studio", { concurrency: 2 }, () => {
       outlines.map(({ entry }) => entry),
       ["initial.note", "initial.note"],
     );
+    const inParts = async () => (await studio.get<FiguresDocument>("figures?agent=notes&within=0")).document;
+    const [first, second] = [await inParts(), await inParts()];
+    assert.deepEqual([first.ids, first.isAll, first.recorded], [[b], false, 2]);
     const { document: figures } = await studio.get<FiguresDocument>("figures?agent=notes");
+    assert.deepEqual(second, figures);
+    assert.equal(figures.isAll, true);
     assert.deepEqual(figures.ids, [b, a]);
     const step = figures.steps.find((one) => one.step === "continuation.note")!;
     assert.deepEqual([step.visits, step.in], [3, [0, 1]]);
@@ -143,7 +148,19 @@ describe("looking from the studio", { concurrency: 2 }, () => {
       };
       step!.transitions.repeat = { target: "initial.note" };
     });
-    const { changes, outline: _outline, ...after } = await whatIf();
+    // In parts, one more run with each request, they come to the same.
+    const parts: WhatIfDocument[] = [];
+    do parts.push((await studio.get<WhatIfDocument>("whatif/notes?within=0")).document);
+    while (!parts.at(-1)!.isAll && parts.length < 5);
+    assert.deepEqual(
+      parts.map(({ runs, isAll, recorded }) => [runs.length, isAll, recorded]),
+      [
+        [1, false, 2],
+        [2, true, 2],
+      ],
+    );
+    const { changes, outline: _outline, isAll, recorded, ...after } = await whatIf();
+    assert.deepEqual([isAll, recorded, parts.at(-1)!.runs], [true, 2, after.runs]);
     assert.deepEqual(after, onlyDocument(await world.lockstep(["whatif", "--agent=notes", "--json"])));
     assert.deepEqual([after.same, changes.length], [1, 1]);
     await studio.close();

@@ -39,14 +39,14 @@ function filesWith(tests: Json, asked: string[] = []): FileTree {
   };
 }
 
-async function ran(written: Json): Promise<TestResult> {
+async function ran(written: Json, flow = FLOW): Promise<TestResult> {
   const findings: Finding[] = [];
-  const [one] = readTestFile(FLOW, filesWith([written]), FILE, findings);
+  const [one] = readTestFile(flow, filesWith([written]), FILE, findings);
   assert.deepEqual(
     findings.map(({ message }) => message),
     [],
   );
-  return runTest(await prepareFlow(FLOW), one!);
+  return runTest(await prepareFlow(flow), one!);
 }
 
 const LIMITED = { step: "begin", error: { kind: "rate-limit", retryAfterMs: 300_000 } };
@@ -114,4 +114,61 @@ test("without a ground for it, a test on a copy of a project is left out, and sa
   const [one] = readTestFile(FLOW, filesWith([{ name: "p", project: "x" }]), FILE, findings);
   const { status, test: left } = await runTest(await prepareFlow(FLOW), one!);
   assert.deepEqual([status, left.skip], ["skipped", "it needs a copy of a project"]);
+});
+
+test("people are asked as in a run: about questions of the model where the flow wants that, and about calls of a mode that asks", async () => {
+  const question = { name: "AskUserQuestion", input: { question: "Which colour?" } };
+  const write = { name: "Write", input: { file_path: "a.txt", content: "a" } };
+  const rows = [
+    [question, "person", ["blue"], 1, "blue"],
+    [question, "person", [], 0, "AskUserQuestion done"],
+    [question, "auto", ["blue"], 0, "AskUserQuestion done"],
+    [write, "auto", ["allow"], 1, "Write done"],
+    [write, "auto", ["deny"], 1, 'The user denied Write in step "begin". Go on without it.'],
+    [write, "auto", [], 0, /nobody is there to ask/],
+  ] as const;
+  for (const [call, askUser, answers, asked, result] of rows) {
+    const sketch = sketchFlow({ begin: { edges: { next: null } } });
+    const begin = { ...sketch.steps.begin!, tools: { allow: ["*"], mode: "default" } as const };
+    const questions = { ...sketch.settings.questions, askUser };
+    const flow = { ...sketch, steps: { begin }, settings: { ...sketch.settings, questions } };
+    const script = [{ step: "begin", calls: [call] }, "begin next"];
+    const { status, unmet, ran: run } = await ran({ name: "asks", script, answers }, flow);
+    const about = JSON.stringify([call.name, askUser, answers]);
+    assert.equal(status, "passed", `${about}: ${JSON.stringify(unmet)}`);
+    const events = run!.entries.map(({ event }) => event);
+    assert.equal(events.filter(({ type }) => type === "step.asked").length, asked, about);
+    const given = events.flatMap((event) => (event.type === "step.called" ? event.results : []))[0]!.content;
+    if (typeof result === "string") assert.equal(given, result, about);
+    else assert.match(given, result, about);
+  }
+});
+
+test("a text that begins like a fixture is itself, in every table", async () => {
+  const text = "file:///etc/hosts could not be opened";
+  const {
+    status,
+    unmet,
+    ran: run,
+  } = await ran({
+    name: "as it is",
+    script: [
+      { step: "begin", calls: [{ name: "Read", input: {} }] },
+      "begin next",
+      "close closing",
+      "begin next",
+      "close closing",
+    ],
+    tools: { Read: { content: { text } } },
+    checks: { green: [{ exit: 1, stdout: { text }, stderr: { text } }, "pass"] },
+  });
+  assert.equal(status, "passed", JSON.stringify(unmet));
+  const said = run!.entries.flatMap(({ event }) =>
+    event.type === "step.called"
+      ? event.results.map(({ content }) => content)
+      : event.type === "step.checked" && !event.results[0]!.ok
+        ? [event.results[0]!.params.stdout, event.results[0]!.params.stderr]
+        : [],
+  );
+  assert.deepEqual(said, [text, text, text]);
 });

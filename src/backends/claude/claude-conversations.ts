@@ -1,7 +1,7 @@
 /** Conversations with Claude Code that travel with a run: stored after each response, brought to the machine that goes on. */
-import { globSync } from "node:fs";
-import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { constants, globSync } from "node:fs";
+import { copyFile, mkdir, readFile, realpath, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Blobs } from "../../engine/ports.ts";
 import type { Json } from "../../flow/json.ts";
 import { memberAt } from "../untyped.ts";
@@ -23,14 +23,15 @@ export function createConversations(blobs: Blobs | undefined, marks: readonly Js
   marks.forEach(note);
   return {
     bring: async (home, cwd, session) => {
-      if (blobs === undefined || fileOf(home, session) !== null) return true;
+      const found = fileOf(home, session);
+      if (found !== null) await bringNear(found, await placeOf(home, cwd, session));
+      if (blobs === undefined || found !== null) return true;
       const digest = stored.get(session);
       const bytes = digest === undefined || !isSession(session) ? null : await blobs.get(digest);
       if (bytes === null) return false;
-      // Claude Code looks for it in a folder that is named after the working directory.
-      const folder = join(home, "projects", (await realpath(cwd)).replaceAll(/[^\dA-Za-z]/g, "-"));
-      await mkdir(folder, { recursive: true });
-      await writeFile(join(folder, `${session}.jsonl`), bytes, { mode: 0o600 });
+      const file = await placeOf(home, cwd, session);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, bytes, { mode: 0o600 });
       return true;
     },
     keep: async (home, run, mark) => {
@@ -43,6 +44,23 @@ export function createConversations(blobs: Blobs | undefined, marks: readonly Js
       return kept;
     },
   };
+}
+
+/** Claude Code looks for it in a folder that is named after the working directory. */
+async function placeOf(home: string, cwd: string, session: string): Promise<string> {
+  const folder = (await realpath(cwd)).replaceAll(/[^\dA-Za-z]/g, "-");
+  return join(home, "projects", folder, `${session}.jsonl`);
+}
+
+/** A fork goes on with a conversation of its original, in a worktree of its own. */
+async function bringNear(found: string, file: string): Promise<void> {
+  if (found === file) return;
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await copyFile(found, file, constants.COPYFILE_EXCL);
+  } catch {
+    // It is there already, or Claude Code says itself what it does not have.
+  }
 }
 
 /** A journal may come from elsewhere: no name in it leads out of the folder. */

@@ -114,7 +114,7 @@ export function createToolbox(options: ToolboxOptions): Toolbox {
     if (!judgement.allow && permission.kind !== "allowed" && isOurs)
       return granted(call, permission, {
         kind: "refused",
-        why: refusal(step, call, judgement.reason, permission),
+        why: refusalFor(step, call, judgement.reason, permission),
       });
     if (other !== undefined)
       return granted(call, permission, await attempt(call.name, signal, () => other.run(call.input, signal)));
@@ -151,16 +151,19 @@ const NOTHING: Approved = { ruled: [], allowed: [] };
 
 const NO_ONE: Omit<Granting, "cwd"> = { person: { isReachable: false, absent: "deny" } };
 
-/** With who let it through, or did not, where a person had to be asked. */
 function granted(call: Call, permission: Permission, outcome: ToolOutcome): CallResult {
-  const result = toResult(call, outcome);
+  return grantedBy(call, permission, toResult(call, outcome));
+}
+
+/** With who let it through, or did not, where a person had to be asked. */
+export function grantedBy(call: Call, permission: Permission, result: CallResult): CallResult {
   if (permission.kind !== "allowed" && permission.kind !== "denied") return result;
   const decision: Grant["decision"] = permission.kind === "allowed" ? "approve" : "deny";
   return { ...result, grant: { by: grantBy(permission.by), decision, argsDigest: argsDigest(call) } };
 }
 
 /** As the model reads it. The gate's own reason is for the case that no one was asked. */
-function refusal(step: Step, { name }: Call, reason: string, permission: Permission): string {
+export function refusalFor(step: Step, { name }: Call, reason: string, permission: Permission): string {
   if (permission.kind !== "denied" || permission.by === "headless") return reason;
   if (grantBy(permission.by) === "person")
     return `The user denied ${name} in step "${step.id}". Go on without it.`;

@@ -1,17 +1,9 @@
 /** Writing a new agent: all of its files or nothing, and never through a link that leads out of the project. */
-import {
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, mkdtempSync, realpathSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { errorText } from "../../flow/text/harmless.ts";
 import { RunnerError } from "../../run/errors.ts";
+import { makeFolder } from "../../run/world/files.ts";
 
 type Place = { readonly root: string; readonly agentsDir: string };
 
@@ -62,12 +54,12 @@ export function writeAgent(
   let draft: string | undefined;
   let isWritten = false;
   try {
-    made = mkdirSync(agentsDir, { recursive: true });
+    made = makeFolder(agentsDir);
     // The files are a level deeper than those of an agent, so that a draft is never taken for one.
     draft = mkdtempSync(join(agentsDir, ".new-"));
     for (const [path, text] of Object.entries(texts)) {
       const file = join(draft, name, path);
-      mkdirSync(dirname(file), { recursive: true });
+      makeFolder(dirname(file));
       writeFileSync(file, text, { flag: "wx" });
     }
     renameSync(join(draft, name), join(agentsDir, name));

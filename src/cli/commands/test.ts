@@ -14,10 +14,10 @@ import { coverageBy, shownByTests } from "../coverage/measure.ts";
 import { chooseTests, refuseOnlyInCi, type ChosenTest } from "../tests/choose.ts";
 import { groundsFor } from "../tests/grounds.ts";
 import { readNamed, type AgentUnderTest, type TestsNamed } from "../tests/read.ts";
-import { reportersOf, writeReports } from "../tests/reporters.ts";
+import { reportersOf, writeReports, type Reporting } from "../tests/reporters.ts";
 import { runTests } from "../tests/run-tests.ts";
 import { failuresIn, isCoverageMissed, type AgentCovered, type TestReport } from "../tests/tested.ts";
-import { tellInvalid } from "../tests/refuse.ts";
+import { invalidReport, tellInvalid, unavailableReport } from "../tests/refuse.ts";
 import { count, shellWord, shownInLine } from "../text/text.ts";
 
 export async function testAgents(call: CallOf<"test">): Promise<number> {
@@ -43,11 +43,11 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
   }
   const files = createFiles(root);
   const read = await readNamed(call, files);
-  if (read.problems.length > 0) return tellProblems(call, read, files);
-  const chosen = choose(call, read);
+  if (read.problems.length > 0) return await reportInvalid(call, reporters, read, files, root);
+  const chosen = await orReported(call, reporters, root, () => choose(call, read));
   if (call.flags.stale) return await listStale(call, chosen, files);
   if (call.flags.list) return listTests(call, chosen);
-  const report = await runChosen(call, chosen, signal, read.remarks);
+  const report = await orReported(call, reporters, root, () => runChosen(call, chosen, signal, read.remarks));
   await writeReports(call, reporters, report, root, () => {
     for (const file of call.flags["coverage-file"]) {
       writeCoverage(call.cwd, file, report.coverage ?? []);
@@ -55,6 +55,38 @@ export async function testAgents(call: CallOf<"test">): Promise<number> {
     }
   });
   return exitOf(report, signal);
+}
+
+/** People read the problems on stdout; reports get a failed case for each. */
+async function reportInvalid(
+  call: CallOf<"test">,
+  reporters: readonly Reporting[],
+  { problems }: TestsNamed,
+  files: FileTree,
+  root: string,
+): Promise<number> {
+  const forPeople = ({ name, file }: Reporting) => name === "pretty" && file === null;
+  const others = reporters.filter((one) => !forPeople(one));
+  if (call.flags.list || call.flags.stale) return tellInvalid(call, "lockstep-tests", problems, files);
+  await writeReports(call, others, invalidReport(problems), root);
+  return reporters.some(forPeople) ? tellInvalid(call, "lockstep-tests", problems, files) : EXIT.invalid;
+}
+
+/** What keeps the tests from being run is in the reports that go to files, beside the message for people. */
+async function orReported<T>(
+  call: CallOf<"test">,
+  reporters: readonly Reporting[],
+  root: string,
+  work: () => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const inFiles = reporters.filter(({ file }) => file !== null);
+    if (error instanceof RunnerError && !call.host.stopped().aborted)
+      await writeReports(call, inFiles, unavailableReport(error), root);
+    throw error;
+  }
 }
 
 function choose(call: CallOf<"test">, { names, agents, remarks }: TestsNamed): readonly ChosenTest[] {

@@ -42,13 +42,17 @@ async function show(call: CallOf<"trust">): Promise<number> {
     env,
     ...(wish !== undefined && { wish }),
   });
-  const state = await trustState(
-    flow,
-    trusting(project.root, tried.sandbox.confined || !tried.sandbox.starts, { env }),
-  );
+  const isConfined = tried.sandbox.confined || !tried.sandbox.starts;
+  const state = await trustState(flow, trusting(project.root, isConfined, { env }));
+  // As `fleet submit` asks, which does not know the sandbox of a worker.
+  const free = isConfined ? await trustState(flow, trusting(project.root, false, { env })) : state;
   const isFree = state.state !== "new" && state.state !== "changed";
   if (call.flags.json) call.screen.document({ v: 1, ...state, trusted: isFree });
   else call.screen.print(stateText(call, state, requiredFlags(flow)));
+  if (free.digest !== state.digest && (free.state === "new" || free.state === "changed"))
+    call.screen.tell(
+      `${call.typed("Without a sandbox, and for `lockstep fleet submit`, it needs more trust: lockstep trust show")} ${visibleInLine(name)} --sandbox off`,
+    );
   return isFree ? EXIT.completed : EXIT.unavailable;
 }
 
@@ -64,7 +68,7 @@ function stateText(
   needed: string,
 ): string {
   if (state === "nothing")
-    return `${visibleInLine(agent)} needs no trust: its files make Lockstep run nothing.`;
+    return `${visibleInLine(agent)} needs no trust: its files make Lockstep run nothing here.`;
   const words: { readonly [state in TrustState["state"]]: string } = {
     nothing: "",
     everything: "LOCKSTEP_TRUST=all trusts it, like everything else",

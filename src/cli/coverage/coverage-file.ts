@@ -1,5 +1,4 @@
 /** Coverage written to files: the format follows from the name. */
-import { mkdirSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import { toLcov, type Coverage } from "../../proof/coverage.ts";
 import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
@@ -10,6 +9,7 @@ import { isDrawable } from "../graph/graph.ts";
 import { withHits } from "../../proof/outline-hits.ts";
 import { jsonLine } from "../text/text.ts";
 import { coverageHtml } from "./coverage-html.ts";
+import { makeFolder } from "../../run/world/files.ts";
 
 export type FlowCoverage = { readonly flow: Flow; readonly coverage: Coverage };
 
@@ -32,7 +32,7 @@ export function writeCoverage(cwd: string, file: string, found: readonly FlowCov
   if (ending !== ".info" && found.length !== 1)
     throw new UsageError(`${file} holds the coverage of one agent, not of ${found.length}. Name the agent.`);
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     writeWhole(path, textOf(ending, found));
   } catch (cause) {
     throw notWritable(`The coverage cannot be written to ${file}`, path, cause);

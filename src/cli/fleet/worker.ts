@@ -108,10 +108,10 @@ export function workerWords(event: WorkerEvent, verbose: boolean): string | null
       return `Draining: what is under way yields within ${duration(event.withinMs)}.`;
     case "trouble": {
       const said = shownInLine(errorText(event.error), 300);
-      if (event.isLasting) return `Trouble with the server or the queue, which is shown once: ${said}`;
-      return verbose ? `The server: ${said}` : null;
+      if (event.isLasting) return `Trouble, which is shown once: ${said}`;
+      return verbose ? `Trouble: ${said}` : null;
     }
     case "recovered":
-      return "The trouble with the server or the queue is over.";
+      return "The trouble is over.";
   }
 }

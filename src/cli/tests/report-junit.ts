@@ -26,15 +26,16 @@ function suite(agent: string, tested: readonly Tested[]): readonly string[] {
 }
 
 function cases(tested: Tested): readonly string[] {
-  const { agent, test, status, unmet, ms } = tested;
+  const { agent, test, status, unmet, because, ms } = tested;
   const head = `    <testcase name="${text(test.name)}" classname="${text(agent)}" file="${text(test.file)}" line="${test.line}" time="${seconds(ms)}"`;
   if (status === "passed") return [`${head}/>`];
   if (status === "skipped")
     return [`${head}>`, `      <skipped message="${text(test.skip ?? "")}"/>`, "    </testcase>"];
-  const message = unmet.map(({ key }) => key).join(", ");
+  const message =
+    unmet.length === 0 ? because.join(" ") : `not as expected: ${unmet.map(({ key }) => key).join(", ")}`;
   return [
     `${head}>`,
-    `      <failure message="not as expected: ${text(message)}">${text(failureLines(tested).join("\n"))}</failure>`,
+    `      <failure message="${text(message)}">${text(failureLines(tested).join("\n"))}</failure>`,
     "    </testcase>",
   ];
 }

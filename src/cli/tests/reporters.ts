@@ -1,5 +1,5 @@
 /** `--reporter NAME[=FILE]`: which reports are written, and where each goes. */
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { errorText } from "../../flow/text/harmless.ts";
 import { notWritable, writeWhole } from "../../run/world/write-whole.ts";
@@ -7,6 +7,7 @@ import { oneOf, UsageError } from "../args.ts";
 import type { CommandCall } from "../call.ts";
 import { createPaint } from "../text/text.ts";
 import type { TestReport } from "./tested.ts";
+import { makeFolder } from "../../run/world/files.ts";
 
 export const REPORTERS = ["pretty", "tap", "junit", "json", "github"] as const;
 export type ReporterName = (typeof REPORTERS)[number];
@@ -69,7 +70,7 @@ export async function writeReports(
   const told = failed === null ? report : { ...report, unwritten: errorText(failed) };
   for (const { name, file } of reporters) {
     if (file !== null) continue;
-    if (name === "json") screen.document((await import("./report-json.ts")).testsDocument(told));
+    if (name === "json") screen.document(await documentOf(told));
     else if (name === "pretty") {
       const { prettyReport } = await import("./report-pretty.ts");
       const text = prettyReport(typed, screen.out, call.flags);
@@ -120,15 +121,19 @@ async function textFor(
     case "junit":
       return (await import("./report-junit.ts")).junitReport(report);
     case "json":
-      return JSON.stringify((await import("./report-json.ts")).testsDocument(report), null, 2);
+      return JSON.stringify(await documentOf(report), null, 2);
     case "github":
       return (await import("./report-github.ts")).githubReport(report, root, env.GITHUB_WORKSPACE);
   }
 }
 
+async function documentOf(report: TestReport): Promise<object> {
+  return report.refused ?? (await import("./report-json.ts")).testsDocument(report);
+}
+
 function writeReport(path: string, shown: string, text: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     writeWhole(path, `${text}\n`);
   } catch (error) {
     throw notWritable(`The report cannot be written to ${shown}`, path, error);

@@ -10,7 +10,7 @@ import type { TestResult } from "../../testing/flow-tests.ts";
 /** One test and what came of it. */
 export type Tested = {
   readonly agent: string;
-  readonly test: FlowTest;
+  readonly test: Pick<FlowTest, "name" | "file" | "line" | "skip">;
   readonly status: TestResult["status"];
   readonly unmet: readonly Unmet[];
   /** Why it went another way, as far as that is known. */
@@ -31,6 +31,8 @@ export type TestReport = {
   readonly remarks: readonly string[];
   /** Absent: it was not asked for. */
   readonly coverage?: readonly AgentCovered[];
+  /** No test was run: the document that says so in the place of results. */
+  readonly refused?: object;
   /** Why a report could not be written to its file. Absent: all were. */
   readonly unwritten?: string;
 };

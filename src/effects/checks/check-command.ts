@@ -95,8 +95,7 @@ function expectation(rule: SuccessRule, result: ProcessResult): string {
  * took. Loaded when something failed, since most checks pass.
  */
 async function paramsOf(check: CommandCheck, result: ProcessResult, summary: string): Promise<JsonObject> {
-  const { extract } = await import("./extract.ts");
-  const { meaningOf } = await import("./extract-meaning.ts");
+  const { extract, meaningOf } = (extracting ??= await loadExtracting());
   const extracted = Object.entries(check.extract).map(
     ([param, name]) => [param, extract(name, result)] as const,
   );
@@ -106,6 +105,17 @@ async function paramsOf(check: CommandCheck, result: ProcessResult, summary: str
   const all = [...Object.entries<Json>(raw), ...Object.entries(meaning), ...extracted];
   return Object.fromEntries(all.map(([param, value]) => [param, capped(value)]));
 }
+
+async function loadExtracting() {
+  const [{ extract }, { meaningOf }] = await Promise.all([
+    import("./extract.ts"),
+    import("./extract-meaning.ts"),
+  ]);
+  return { extract, meaningOf };
+}
+
+/** Kept: a module is looked up at each import(), which takes longer than the work with it. */
+let extracting: Awaited<ReturnType<typeof loadExtracting>> | null = null;
 
 function capped(value: Json): Json {
   return typeof value === "string" ? clipCaptured(value, MAX_PARAM_BYTES) : value;

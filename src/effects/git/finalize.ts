@@ -16,7 +16,7 @@ import { troubleWith } from "./remote.ts";
 import { bringHome, filledIn, newCommitIn, uncommittedIn } from "./submodules.ts";
 import { namedPaths, quoted } from "./words.ts";
 import { isLeft, isOwnWorktree, onlyInWorktree } from "./worktree-records.ts";
-import { leftIn, notOwn, removeWorktree } from "./worktree-remove.ts";
+import { leftIn, notOwn, removeWorktree, toCommit } from "./worktree-remove.ts";
 
 export type Finalizing = {
   readonly git: Git;
@@ -109,9 +109,8 @@ async function lookAtLeft(it: Finalizing): Promise<Uncommitted> {
   await finishCommit(it);
   const left = await leftIn(git, worktree, copy);
   if (left === null) return { paths: [], fault: `git cannot read the status of ${path}` };
-  // A repository inside of the worktree cannot become part of it; it keeps the worktree from being removed.
-  // Nor is what was taken from commands to be committed, should they have made git see it.
-  const paths = left.work.filter(({ path: name }) => !name.endsWith("/") && !REFUSED.test(name));
+  // What cannot be committed keeps the worktree from being removed.
+  const paths = toCommit(left.work);
   const unmerged = paths.filter(({ kind }) => kind === "unmerged");
   if (unmerged.length > 0)
     return {
@@ -121,9 +120,6 @@ async function lookAtLeft(it: Finalizing): Promise<Uncommitted> {
   const fault = (await uncommittedIn(git, worktree)) ?? (await strayed(git, path, branch, paths));
   return { paths, fault };
 }
-
-/** As the sandbox calls what it moves away. */
-const REFUSED = /(?:^|\/)lockstep-refused-[^/]*(?:\/|$)/;
 
 /** Commits that are not on the run's branch would not be merged, and could be lost with the worktree. */
 async function strayed(
@@ -189,13 +185,8 @@ async function commitPaths(
   if ("why" in held) return notDone(held.why);
   const { copy: index } = held.puts;
   try {
-    for (let at = 0; at < paths.length; at += AT_ONCE) {
-      const part = paths.slice(at, at + AT_ONCE).map((change) => change.path);
-      // Not `git add`: of a repository inside of this one that asks what is in it, and so obeys its settings.
-      const flags = ["--add", "--remove", "--replace", "--", ...part];
-      const added = await git(path, ["update-index", ...flags], { whole: true, index });
-      if (!added.ok) return notDone(added.why);
-    }
+    const fault = await addPaths(git, path, index, paths);
+    if (fault !== null) return notDone(fault);
     // Nor is `git commit` asked for what would be nothing: it would look for the reason everywhere.
     if (await isCommitted(git, path, index))
       return {
@@ -209,6 +200,23 @@ async function commitPaths(
   } finally {
     held.drop();
   }
+}
+
+/** Adds what is listed to an index, and nothing else. Gives why that failed; null: it did not. */
+export async function addPaths(
+  git: Git,
+  top: string,
+  index: string,
+  paths: readonly GitChange[],
+): Promise<string | null> {
+  for (let at = 0; at < paths.length; at += AT_ONCE) {
+    const part = paths.slice(at, at + AT_ONCE).map((change) => change.path);
+    // Not `git add`: of a repository inside of this one that asks what is in it, and so obeys its settings.
+    const flags = ["--add", "--remove", "--replace", "--", ...part];
+    const added = await git(top, ["update-index", ...flags], { whole: true, index });
+    if (!added.ok) return added.why;
+  }
+  return null;
 }
 
 /** As many as a command line takes, however long their names are. */

@@ -141,9 +141,9 @@ function pathOf(folder: string, branch: string): string {
   return join(folder, branch.replaceAll("/", "-"));
 }
 
+/** What only a new run can do. */
+export const IN_PLACE = "; or pass --no-worktree to run in place";
+
 function refusal(what: string, fix: string): RunnerError {
-  return new RunnerError(
-    "WORKTREE_UNAVAILABLE",
-    `${what}. To continue: ${fix}; or pass --no-worktree to run in place.`,
-  );
+  return new RunnerError("WORKTREE_UNAVAILABLE", `${what}. To continue: ${fix}${IN_PLACE}.`);
 }

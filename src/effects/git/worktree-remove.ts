@@ -49,6 +49,17 @@ export async function leftIn(git: Git, worktree: Worktree, copy: readonly string
   return { work, changed, copies };
 }
 
+/**
+ * What of it can be committed. A repository inside of the worktree cannot become part of it, nor is what was taken from
+ * commands to be committed, should they have made git see it.
+ */
+export function toCommit(work: readonly GitChange[]): readonly GitChange[] {
+  return work.filter(({ path }) => !path.endsWith("/") && !REFUSED.test(path));
+}
+
+/** As the sandbox calls what it moves away. */
+const REFUSED = /(?:^|\/)lockstep-refused-[^/]*(?:\/|$)/;
+
 export type Removed =
   | { readonly ok: true; readonly branch: "deleted" | "kept" }
   | { readonly ok: false; readonly why: string };

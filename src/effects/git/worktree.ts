@@ -49,7 +49,7 @@ export async function restoreWorktree(
   about: Making,
   isBegun: boolean,
 ): Promise<readonly string[]> {
-  const { path, branch, home, commit } = worktree;
+  const { path, branch, home, commit, from = commit } = worktree;
   if (!existsSync(home)) throw refusal(`${home}, which the run was started in, is gone`, "put it back");
   const owner = ownerOf(worktree) ?? about.run;
   if (owner !== about.run)
@@ -72,7 +72,7 @@ export async function restoreWorktree(
       "switch that to another branch",
     );
   const isBranch = (await tipOf(git, home, `refs/heads/${branch}`)) !== null;
-  if (!isBranch && !isBegun) return await make(git, worktree, about, ["-b", branch, path, commit]);
+  if (!isBranch && !isBegun) return await make(git, worktree, about, ["-b", branch, path, from]);
   if (!isBranch)
     throw refusal(
       `The worktree ${path} is gone, and so is its branch "${branch}": there is nothing to go on with`,

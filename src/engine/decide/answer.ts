@@ -1,4 +1,5 @@
 /** Reading what a model gave back: bounded first, then a JSON object if there is one. Nothing here trusts the value. */
+import type { jsonrepair } from "jsonrepair";
 import { fencesIn } from "../../flow/text/fences.ts";
 import { own, parseJsonObject, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Actions } from "../../flow/settings.ts";
@@ -49,6 +50,9 @@ function excess(here: unknown, depth: number, size: Size): string | null {
 /** Repairing takes quadratic time: this much stays well below a second. */
 const MOST_REPAIRED = 65_536;
 
+/** Loaded when it is first needed, and kept: a module is looked up at each import(). */
+let repair: typeof jsonrepair | null = null;
+
 /**
  * The JSON object in a text: the whole text, else the last fenced block, else the last balanced pair of braces.
  * A candidate is repaired only where that cannot change its meaning; a truncated one is never completed.
@@ -60,9 +64,9 @@ export async function extractObject(text: string): Promise<JsonObject | undefine
   }
   for (const candidate of candidates(text)) {
     if (candidate.length > MOST_REPAIRED || lastBalanced(candidate) === undefined) continue;
-    const { jsonrepair } = await import("jsonrepair");
+    repair ??= (await import("jsonrepair")).jsonrepair;
     try {
-      const parsed = parseJsonObject(jsonrepair(candidate));
+      const parsed = parseJsonObject(repair(candidate));
       if (parsed !== null) return parsed;
     } catch {
       // It cannot be repaired.

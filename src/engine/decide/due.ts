@@ -70,7 +70,9 @@ function actsAfter(flow: Flow, before: State, event: Event, after: State): Acts 
   const acts = before.acts ?? (event.type === "run.adopted" && mayAct(flow) ? NOTHING : undefined);
   if (acts === undefined) return undefined;
   if (acts.shared > 0)
-    return acts.shared === 1 && !mayAct(flow) ? undefined : { ...acts, shared: acts.shared - 1 };
+    return acts.shared === 1 && !acts.hasWorktree && !mayAct(flow)
+      ? undefined
+      : { ...acts, shared: acts.shared - 1 };
   if (event.type === "run.resumed" || event.type === "run.ended") return { ...acts, begun: false };
   if ("key" in event) return { ...acts, asked: acts.asked.map((one) => noted(one, event)) };
   return "step" in event ? stepped(flow, before, event, after, acts) : acts;

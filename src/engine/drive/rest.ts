@@ -25,7 +25,7 @@ export function restBefore(
 }
 
 /** It was recorded for others to drive, or is a fork, and nobody has driven it yet. */
-function isUndriven(entries: readonly Entry[]): boolean {
+export function isUndriven(entries: readonly Entry[]): boolean {
   const started = entries[0]?.event;
   if (started?.type !== "run.started") return false;
   const { queued, forkedFrom } = started;

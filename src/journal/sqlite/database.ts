@@ -1,14 +1,5 @@
 /** The database file of a state directory: made, opened, and recognised as ours. */
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  statSync,
-} from "node:fs";
+import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
@@ -24,6 +15,7 @@ import {
   versionUnknown,
 } from "../errors.ts";
 import { ownFileInside, requirePlainState } from "./inside.ts";
+import { makeFolder } from "../make-folder.ts";
 
 /** How long a write waits for the writes of other processes. The event loop stands still meanwhile. */
 const PATIENCE_MS = 5_000;
@@ -199,7 +191,7 @@ function folded(sql: string): string {
 
 function makeFile(directory: string, file: string): void {
   if (existsSync(file)) return;
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeFolder(directory, { mode: 0o700 });
   try {
     // Only ever a new file: closing a second descriptor of an open database would drop this process's locks on it.
     closeSync(openSync(file, "wx", 0o600));

@@ -1,5 +1,5 @@
 /** What can be read of a damaged journal, written into a new state folder. The damaged one is only read. */
-import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { RunnerError } from "../../engine/ports.ts";
 import { isObject, own, parseJson } from "../../flow/json.ts";
@@ -11,6 +11,7 @@ import { unavailable } from "../errors.ts";
 import { fileInside, requirePlainState } from "./inside.ts";
 import { createOwners } from "./owners.ts";
 import { openPages, type PageRow, type Value } from "./pages.ts";
+import { makeFolder } from "../make-folder.ts";
 
 export type Salvaged = {
   readonly runs: readonly SalvagedRun[];
@@ -45,7 +46,7 @@ export function salvage(directory: string, out: string): Salvaged {
       `${file} holds nothing that could be rescued: ${existsSync(file) ? "it is empty" : "there is no such file"}.`,
     );
   try {
-    mkdirSync(out, { recursive: true, mode: 0o700 });
+    makeFolder(out, { mode: 0o700 });
     const { db } = openDatabase(out);
     try {
       db.exec("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE");

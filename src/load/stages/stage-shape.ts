@@ -150,7 +150,21 @@ const STAGE_FIELDS = {
   limits: STEP_LIMITS,
 };
 export const STAGE_KEYS: readonly string[] = Object.keys(STAGE_FIELDS);
-export const STAGE = group("A stage. You may add keys of your own.", STAGE_FIELDS, { open: true });
+/** Keys that authors expect to hold here, because they do in agent.json or in other programs. */
+const ELSEWHERE = {
+  permissionMode: "Set runner.boundaries.permissionMode in agent.json, which holds for all stages.",
+  boundaries: "Set runner.boundaries in agent.json, which holds for all stages.",
+  sandbox: "Set runner.boundaries.sandbox in agent.json, which holds for all stages.",
+  disallowedTools: "List the tools that the stage may call in allowedTools: it has no others.",
+  tools: "List the tools that the stage may call in allowedTools.",
+  maxTurns: "Set turnCap, or limits.",
+  maxAttempts: "Set retryPolicy.maxAttempts.",
+};
+
+export const STAGE = group("A stage. You may add keys of your own.", STAGE_FIELDS, {
+  open: true,
+  elsewhere: ELSEWHERE,
+});
 
 const CHECK = object("A command whose exit code says whether a condition holds.", {
   ...VALIDATOR_FIELDS,

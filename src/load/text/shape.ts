@@ -99,7 +99,9 @@ function readObject(
   if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
   else {
     for (const [key] of others) {
-      if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, keys) !== null)
+      const instead = form.elsewhere === undefined ? undefined : own(form.elsewhere, key);
+      if (instead !== undefined) reportElsewhere(key, instead, pointer, reader);
+      else if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, keys) !== null)
         reportUnknown(key, value, keys, pointer, reader, [...misspelled.values()].includes(key));
     }
   }
@@ -263,6 +265,17 @@ function reportUnknown(
     ...(mend && { mend }),
     message: `"${clip(key)}" is not a key of ${owner}.${didYouMean(key, known)}`,
     fix: `Remove "${clip(key)}", or write one of: ${known.join(", ")}.`,
+  });
+}
+
+/** A key that restricts something in another file, and nothing here. */
+function reportElsewhere(key: string, instead: string, pointer: string, reader: Reader): void {
+  reader.findings.push({
+    code: reader.unknown ?? "UNKNOWN-KEY",
+    document: reader.document,
+    pointer: `${pointer}/${escapeSegment(key)}`,
+    message: `"${key}" has no effect in ${reader.document.file}.`,
+    fix: instead,
   });
 }
 

@@ -2,7 +2,7 @@
  * Letters to runs as files of the state folder: `answers/RUN/QUESTION.json`, each `{ "answer": "…" }`, and
  * `control/RUN.json`, each `{ "wish": "…" }`. Any program may write them. No process is ever signalled.
  */
-import { linkSync, lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, lstatSync, rmSync, writeFileSync } from "node:fs";
 import { lstat, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isObject, own, type Json } from "../../flow/json.ts";
@@ -11,6 +11,7 @@ import { fileInside, insideState } from "../../journal/sqlite/inside.ts";
 import { ownFolder } from "../records/journal.ts";
 import { readTextFile } from "../world/files.ts";
 import { writeOwn } from "../world/write-whole.ts";
+import { makeFolder } from "../../journal/make-folder.ts";
 
 const ANSWER_LAG_MS = 200;
 const WISH_LAG_MS = 150;
@@ -26,7 +27,7 @@ export function createFileMail(stateDir: string): Mail {
     async post(run, question, text) {
       const file = answer(run, question);
       ownFolder(stateDir, process.env);
-      mkdirSync(insideState(stateDir, "answers", plain(run)), { recursive: true, mode: 0o700 });
+      makeFolder(insideState(stateDir, "answers", plain(run)), { mode: 0o700 });
       return isLeft(file, `${text}\n`);
     },
     find: async (run, question) => await letterIn(answer(run, question)),

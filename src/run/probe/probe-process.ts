@@ -1,5 +1,5 @@
 /** What Lockstep's own process could be made to do: start the wrong program, obey a repository, hang, leak a secret. */
-import { mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { isInside } from "../../boundaries/gate/paths.ts";
 import { createRedactor } from "../../boundaries/redact/redact.ts";
@@ -25,6 +25,7 @@ import {
 } from "./probe-table.ts";
 import { programsFor } from "../world/programs.ts";
 import { secretsOf } from "../world/secrets.ts";
+import { makeFolder } from "../../journal/make-folder.ts";
 
 export const PROCESS_TRIALS: readonly Trial[] = [
   { limit: "programs that Lockstep starts are not the project's", attempt: tryPrograms },
@@ -80,7 +81,7 @@ function tryPlantedProgram({ around }: ProbeScene): ProbeRow {
   using other = scratchFolder();
   const folders = [join(project.path, "tools"), join(other.path, "node_modules", ".bin")];
   for (const folder of folders) {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     for (const name of PROGRAM_NAMES) writeFileSync(join(folder, name), "#!/bin/sh\n", { mode: 0o755 });
   }
   const PATH = [...folders, "tools", around.env.PATH ?? ""].join(":");

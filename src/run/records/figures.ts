@@ -15,6 +15,8 @@ export type FiguresOf = {
   /** At most so many runs, the newest ones. */
   readonly limit?: number;
   readonly signal?: AbortSignal;
+  /** Asked after each run that had to be read: whether to stop there. The next call goes on, with what is kept. */
+  readonly isEnough?: () => boolean;
 };
 
 export type ReadFigures = {
@@ -22,6 +24,8 @@ export type ReadFigures = {
   readonly runs: readonly FiguredRun[];
   /** Runs that can only partly be read, or not at all. */
   readonly damaged: readonly string[];
+  /** Nothing was left out because it was enough. */
+  readonly isAll: boolean;
 };
 
 type Kept = { readonly events: number; readonly figures: RunFigures | null; readonly isWhole: boolean };
@@ -34,14 +38,23 @@ const TURN = 150;
 /** Keeps the figures of runs for as long as it is kept itself. */
 export function createFigures(): (journal: Journal, which?: FiguresOf) => Promise<ReadFigures> {
   const kept = new Map<string, Kept>();
-  return async (journal, { agent, since = -Infinity, flow = "", limit = Infinity, signal } = {}) => {
+  return async (
+    journal,
+    { agent, since = -Infinity, flow = "", limit = Infinity, signal, isEnough = () => false } = {},
+  ) => {
     const reading = withKnownFlows(journal);
     const runs: FiguredRun[] = [];
     const damaged: string[] = [];
     let entries = 0;
+    let isAll = true;
+    let isStopping = false;
     for await (const row of everyRow(reading, agent === undefined ? {} : { agent })) {
       signal?.throwIfAborted();
       if (runs.length >= limit) break;
+      if (isStopping) {
+        isAll = false;
+        break;
+      }
       if (row.createdAt < since) continue;
       let known = kept.get(row.id);
       if (known?.events !== row.events) {
@@ -49,6 +62,7 @@ export function createFigures(): (journal: Journal, which?: FiguresOf) => Promis
         kept.delete(row.id);
         kept.set(row.id, known);
         entries += row.events;
+        isStopping = isEnough();
       }
       if (entries > TURN) {
         entries = 0;
@@ -63,7 +77,7 @@ export function createFigures(): (journal: Journal, which?: FiguresOf) => Promis
       if (kept.size <= MOST_KEPT) break;
       kept.delete(id);
     }
-    return { runs, damaged };
+    return { runs, damaged, isAll };
   };
 }
 

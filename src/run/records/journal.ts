@@ -1,6 +1,6 @@
 /** The project's journal, opened where its run state lives: for writing by its owner, for reading by anyone. */
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RunnerError, type Clock, type Journal } from "../../engine/ports.ts";
 import { fileInside } from "../../journal/sqlite/inside.ts";
@@ -15,6 +15,7 @@ import {
   wasMade,
 } from "../trust/state-folders.ts";
 import type { ForeignRun, TrustJournal } from "../trust/foreign-state.ts";
+import { makeFolder } from "../../journal/make-folder.ts";
 
 /**
  * `place`: a state folder, or the address of a server. Makes the state folder where there is none, and records it as the user's own. STATE_FOREIGN where it came from
@@ -162,7 +163,7 @@ export function ownFolder(stateDir: string, env: NodeJS.ProcessEnv): void {
 /** Kept out of git. */
 export function makeStateFolder(stateDir: string): void {
   try {
-    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    makeFolder(stateDir, { mode: 0o700 });
     const ignore = fileInside(stateDir, ".gitignore");
     if (!existsSync(ignore)) writeFileSync(ignore, "*\n", { flag: "wx" });
   } catch (cause) {

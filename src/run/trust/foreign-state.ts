@@ -122,19 +122,19 @@ function callLine(name: string, input: Json): string {
   return `${name} with recorded replies: ${typeof command === "string" ? command : JSON.stringify(input)}`;
 }
 
-/** What a foreign run would do, line by line. */
+/** What a foreign run would do, line by line and whole: the author of the record chooses which line comes last. */
 export function foreignLines({ run }: ForeignQuestion): readonly string[] {
   if (run === null) return [];
-  return [`run ${run.run} of "${run.agent}" works in ${run.cwd}`, ...run.does];
+  const times = new Map<string, number>();
+  for (const line of run.does) times.set(line, (times.get(line) ?? 0) + 1);
+  const does = [...times].map(([line, count]) => (count === 1 ? line : `${line} (${count} times)`));
+  return [`run ${run.run} of "${run.agent}" works in ${run.cwd}`, ...does];
 }
 
 export function stateForeign(question: ForeignQuestion, isRefused = false): RunnerError {
   const { stateDir, why, run } = question;
   const lines = foreignLines(question).map((line) => `\n  ${line}`);
-  const foreseen =
-    lines.length === 0
-      ? " "
-      : ` If it went on:${lines.slice(0, 20).join("")}${lines.length > 20 ? `\n  and ${lines.length - 20} more` : ""}\n`;
+  const foreseen = lines.length === 0 ? " " : ` If it went on:${lines.join("")}\n`;
   const yes = isRefused
     ? `Choose a folder of your own with --state DIR.`
     : `If you trust it${run === null ? "" : ", including its commands"}: answer the question on a terminal, pass --trust-journal, or set LOCKSTEP_TRUST=all on a disposable machine.`;

@@ -1,6 +1,6 @@
 /** What hears of a run besides the program that started it: its log file, traces, and notices. None of them can fail a run. */
 import type { Prepared } from "../../engine/schema/prepared.ts";
-import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { openPins } from "../../boundaries/tools/pinned.ts";
 import { openLogFile } from "../../effects/log-file.ts";
@@ -13,6 +13,7 @@ import { formatLine, LEVELS } from "../../tell/log-line.ts";
 import { logLines } from "../../tell/log.ts";
 import { errorText } from "../../flow/text/harmless.ts";
 import type { NotifyTargets } from "./notices.ts";
+import { makeFolder } from "../../journal/make-folder.ts";
 
 export type Listener = {
   /** Hears of an entry that was written before this stretch of the run. */
@@ -164,7 +165,7 @@ function insideOf(root: string, directory: string): Where {
 /** A folder that the user names may lie anywhere, and links on the way to it are the user's own. */
 function namedByUser(log: string): Where {
   const folder = resolve(log);
-  if (mkdirSync(dirname(folder), { recursive: true }) === undefined && existsSync(folder))
+  if (makeFolder(dirname(folder)) === undefined && existsSync(folder))
     return whereOf(folder, openPins(realpathSync.native(folder)), []);
   return whereOf(folder, openPins(realpathSync.native(dirname(folder))), [basename(folder)]);
 }

@@ -88,7 +88,7 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
   const file = configFile(env);
   if (file === null || !existsSync(file)) return NOTHING_SAID;
   const invalid = (what: string) =>
-    new RunnerError("CONFIG_INVALID", `${file}: ${what}. See ${manual("models")}`);
+    new RunnerError("CONFIG_INVALID", `${file}: ${what}. See ${manual(pageOf(what))}`);
   const value = parsed(textOf(file, invalid), invalid);
   const fault = isObject(value) ? faultOf(CONFIG, withoutNull(value), "") : "it must be an object";
   if (fault !== null) throw invalid(fault);
@@ -101,6 +101,12 @@ export function readConfig(env: NodeJS.ProcessEnv): UserConfig {
     network: "wish" in read ? read.wish : null,
     programs: Object.fromEntries(programs) as UserConfig["programs"],
   };
+}
+
+/** The page about the key that a fault begins with, where it is not the one about the file. */
+function pageOf(fault: string): string {
+  const [key = ""] = /^\w+/.exec(fault) ?? [];
+  return ["notify", "fleet", "limits"].includes(key) ? key : "models";
 }
 
 /** A key that is null is a key that is not written. */
@@ -206,7 +212,11 @@ function faultOf(form: Form, value: Json | undefined, where: string): string | n
       );
     case "list": {
       const isFit = Array.isArray(value) && value.every((one: Json) => faultOf(form.of, one, "") === null);
-      return must(isFit, `a list of texts: ${meaning}`);
+      const words = form.of.kind === "text" ? form.of.enum : undefined;
+      return must(
+        isFit,
+        words === undefined ? `a list of texts: ${meaning}` : `a list of: ${words.join(", ")}`,
+      );
     }
     case "number": {
       const isFit = typeof value === "number" && value >= (form.min ?? 0);

@@ -17,6 +17,8 @@ import type { Stats } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type { FileRead, FileTree } from "../../flow/files.ts";
 
+export { makeFolder } from "../../journal/make-folder.ts";
+
 export function createFiles(root: string): FileTree {
   const top = resolve(root);
   const below = top === "/" ? top : `${top}/`;

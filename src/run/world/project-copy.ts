@@ -31,6 +31,7 @@ import { isObject, type JsonObject } from "../../flow/json.ts";
 import type { Observed } from "../../proof/observe.ts";
 import { createFiles, isInsideProject } from "./files.ts";
 import { programsFor } from "./programs.ts";
+import { makeFolder } from "../../journal/make-folder.ts";
 
 export type CopySource = Extract<TestGround, { kind: "project" }>;
 
@@ -116,7 +117,7 @@ async function fillCopy(
   const agents = join(folder, ".agent");
   const home = join(place, HOME);
   mkdirSync(home);
-  mkdirSync(agents, { recursive: true });
+  makeFolder(agents);
   if (source !== null) await copyInto(join(root, source.folder), folder, OWN, signal);
   await copyInto(join(root, ".agent"), agents, NONE, signal);
   for (const agent of readdirSync(agents))

@@ -9,6 +9,8 @@ import { shellWord } from "../../flow/text/harmless.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { DriveOptions, RunOptions } from "../options.ts";
 import { isInsideProject, realPath } from "./files.ts";
+import { requireFolder } from "./folder-gone.ts";
+import type { ForkPlace, Original } from "./fork-place.ts";
 import { repositoryAround } from "./repository.ts";
 import type { Continuing, Planned, WorktreeSurroundings } from "./worktree.ts";
 
@@ -30,6 +32,20 @@ export async function placeOf(
   const { startWorktree } = await import("./worktree.ts");
   const planned = await startWorktree(flow, options, { run, cwd }, surroundings(options));
   return { cwd: planned.cwd, planned };
+}
+
+/** Of a fork whose original has a worktree. */
+export async function forkPlaceOf(
+  flow: Flow,
+  run: string,
+  original: Original,
+  options: Pick<DriveOptions, "env" | "signal">,
+): Promise<ForkPlace> {
+  const { home } = original.worktree;
+  requireFolder(home);
+  requireWorktreeRoot(resolve(repositoryAround(home).main, flow.settings.worktree.root));
+  const { planFork } = await import("./fork-place.ts");
+  return await planFork(flow, run, original, surroundings(options));
 }
 
 /**
@@ -114,14 +130,14 @@ function nearest(path: string): string {
   return isThere || dirname(path) === path ? path : nearest(dirname(path));
 }
 
-/** Of one that goes on. When only the end is left of it, there is nothing to work in any more. */
+/** Of one that goes on. When only the end is left of one that worked, there is nothing to work in any more. */
 export async function restorePlace(
   flow: Flow,
   about: Omit<Continuing, "notify">,
   state: State,
   options: DriveOptions,
 ): Promise<readonly string[]> {
-  if (decidedEnd(state) !== null) return [];
+  if (decidedEnd(state) !== null && about.isBegun) return [];
   const { continueWorktree } = await import("./worktree.ts");
   const notify = (text: string) => options.notify?.(text);
   return await continueWorktree(flow, { ...about, notify }, surroundings(options));
@@ -131,6 +147,6 @@ export function startFolder({ cwd }: Pick<DriveOptions, "cwd">): string {
   return resolve(cwd ?? process.cwd());
 }
 
-export function surroundings({ env, signal }: DriveOptions): WorktreeSurroundings {
+export function surroundings({ env, signal }: Pick<DriveOptions, "env" | "signal">): WorktreeSurroundings {
   return { env: env ?? process.env, signal: signal ?? new AbortController().signal };
 }

@@ -6,7 +6,6 @@ import {
   constants,
   fsyncSync,
   lstatSync,
-  mkdirSync,
   openSync,
   realpathSync,
   renameSync,
@@ -17,6 +16,7 @@ import {
 import { dirname, join } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
 import { shellWord } from "../../flow/text/harmless.ts";
+import { makeFolder } from "../../journal/make-folder.ts";
 
 /** NOT_WRITABLE, with why in words for a person. `what`: what cannot be done. */
 export function notWritable(what: string, path: string, cause: unknown): RunnerError {
@@ -67,7 +67,7 @@ export function writeWhole(path: string, text: string): void {
 /** A file that a command adds to a project. A repository may hold links that lead out of it, so none is followed. */
 export function writeInProject(root: string, file: string, text: string): void {
   requireNoLinks(root, file);
-  mkdirSync(dirname(join(root, file)), { recursive: true });
+  makeFolder(dirname(join(root, file)));
   writeWhole(join(root, file), text);
 }
 
@@ -85,7 +85,7 @@ export function requireNoLinks(root: string, file: string): void {
 
 /** A small file of Lockstep itself, for the user alone: on disk and whole when it returns. */
 export function writeOwn(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(file), { mode: 0o700 });
   const draft = `${file}.${randomBytes(6).toString("hex")}.new`;
   try {
     writeFileSync(draft, text, { mode: 0o600, flag: "wx", flush: true });

@@ -1,5 +1,6 @@
 /** Requests to the server of the page: each with the token, and each refusal as a value that a screen can show. */
 import { useEffect, useState } from "preact/hooks";
+import type { InParts } from "../wire-agents.ts";
 import { useLive } from "./listen.ts";
 import { authorized } from "./token.ts";
 
@@ -95,6 +96,20 @@ export function useAsk<T>(path: string | null, version: unknown = 0): Fetched<T>
     isLoading: isStale ? path !== null : state.isLoading,
     again: () => setRound((now) => now + 1),
   };
+}
+
+/** How long the server may work before it answers with what there is. */
+const WITHIN_MS = 400;
+
+/** The same for a document that comes in parts: the next one is asked for until all is there. */
+export function useAskInParts<T extends InParts>(path: string, version: unknown = 0): Fetched<T> {
+  const asked = useAsk<T>(`${path}${path.includes("?") ? "&" : "?"}within=${WITHIN_MS}`, version);
+  const { value, isLoading, error, again } = asked;
+  const isOwed = value !== null && !value.isAll && !isLoading && error === null;
+  useEffect(() => {
+    if (isOwed) again();
+  }, [isOwed, value]);
+  return asked;
 }
 
 export function refusedOf(error: unknown): RefusedRequest {

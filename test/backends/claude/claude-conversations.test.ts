@@ -63,6 +63,18 @@ test("a conversation is stored with its mark, and is there on another machine", 
   assert.equal(readFileSync(join(one.home, "projects/-somewhere/s-1.jsonl"), "utf8"), "more was said");
 });
 
+test("a conversation of another folder, as that of a fork is, is copied to the folder that goes on with it", async () => {
+  const six = machine("six");
+  talk(six, "s-1", "what was said");
+  const file = join(six.home, "projects", six.cwd.replaceAll(/[^\dA-Za-z]/g, "-"), "s-1.jsonl");
+  const alone = createConversations(undefined, []);
+  assert.equal(await alone.bring(six.home, six.cwd, "s-1"), true);
+  assert.equal(readFileSync(file, "utf8"), "what was said");
+  writeFileSync(file, "more was said");
+  assert.equal(await alone.bring(six.home, six.cwd, "s-1"), true);
+  assert.equal(readFileSync(file, "utf8"), "more was said");
+});
+
 test("one that is lost is not gone on with", async () => {
   const blobs = memory();
   const [one, three] = [machine("one-more"), machine("three")];

@@ -1,6 +1,6 @@
 /** How the commands about tests end: by a signal at any time, without tests, with a report that cannot be written, quietly. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createWorld, onlyDocument, writeAgent, type World } from "../world.ts";
@@ -184,6 +184,56 @@ test("reports are written where they are wanted; one that cannot be makes no goo
     assert.deepEqual([told.code, told.stdout.includes("1 test, all passed")], [3, true]);
     assert.match(told.stderr, /cannot be written to blocked/);
   }
+});
+
+test("reports have a failed case for what keeps the tests from being run, with its file and line", async () => {
+  using world = worldWith(PASSING.replace("initial.note next", "initial.nope next"));
+  const files = ["junit=out/j.xml", "tap=out/t.tap", "json=out/r.json", "github"];
+  const line = ["test", ...files.flatMap((one) => ["--reporter", one]), "--reporter", "pretty"];
+  const text = (file: string) => readFileSync(join(world.root, file), "utf8");
+  const read = (name: string) => JSON.parse(text(name)) as { [key: string]: unknown };
+  const wrong = await world.lockstep(line, { env: { GITHUB_STEP_SUMMARY: join(world.root, "summary.md") } });
+  assert.equal(wrong.code, 2, wrong.stderr);
+  assert.match(wrong.stdout, /TEST-STEP[\s\S]*first\.yaml/);
+  assert.match(wrong.stdout, /^::error file=\.agent\/notes\/tests\/first\.yaml,line=2,title=notes/m);
+  assert.match(
+    text("out/j.xml"),
+    /failures="1"[\s\S]*<testcase name="TEST-STEP at \S+first\.yaml:2" classname="notes" file="\S+first\.yaml" line="2"[\s\S]*<failure message="[^"]*initial\.nope/,
+  );
+  assert.match(
+    text("out/t.tap"),
+    /^1\.\.1\nnot ok 1 - notes › TEST-STEP at \S+first\.yaml:2\n[\s\S]*initial\.nope/m,
+  );
+  const { kind, ok, code, problems } = read("out/r.json");
+  assert.deepEqual(
+    [kind, ok, code, (problems as readonly unknown[]).length],
+    ["lockstep-tests", false, "FLOW_INVALID", 1],
+  );
+  assert.match(text("summary.md"), /1 test, 1 failed[\s\S]*TEST-STEP/);
+  for (const [given, starts] of [
+    ["tap", "TAP version 13\n1..1\nnot ok 1"],
+    ["junit", "<?xml"],
+    ["json", '{"v":1,"kind":"lockstep-tests"'],
+  ] as const) {
+    const alone = await world.lockstep(["test", "--reporter", given]);
+    assert.deepEqual([alone.code, alone.stdout.startsWith(starts)], [2, true], alone.stdout);
+  }
+  // No tests at all is not a file that can be named, and not a success either.
+  rmSync(join(world.root, TESTS));
+  const none = await world.lockstep([
+    "test",
+    "notes",
+    "--reporter",
+    "junit=out/j.xml",
+    "--reporter",
+    "json=out/r.json",
+  ]);
+  assert.deepEqual([none.code, none.stdout], [2, ""]);
+  assert.match(
+    text("out/j.xml"),
+    /failures="1"[\s\S]*<failure message="There are no tests in \.agent\/notes\/tests/,
+  );
+  assert.deepEqual([read("out/r.json").code, read("out/r.json").ok], ["USAGE", false]);
 });
 
 test("-q prints only what is wrong, and coverage lists its first gaps", async () => {

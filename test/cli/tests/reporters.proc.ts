@@ -10,7 +10,6 @@ import { testsDocument } from "../../../src/cli/tests/report-json.ts";
 import { junitReport } from "../../../src/cli/tests/report-junit.ts";
 import { tapReport } from "../../../src/cli/tests/report-tap.ts";
 import type { Tested, TestReport } from "../../../src/cli/tests/tested.ts";
-import { NOTHING_AROUND } from "../../../src/flow/flow-test.ts";
 import { needs } from "../../needs.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lockstep-reports-"));
@@ -28,16 +27,7 @@ function one(name: string, status: Tested["status"]): Tested {
       name,
       file: ".agent/fixer/tests/a,b.yaml",
       line: 3,
-      params: {},
-      input: "",
-      script: [],
-      around: NOTHING_AROUND,
-      ground: { kind: "memory" },
-      expect: { lines: {}, values: {} },
-      only: false,
       ...(status === "skipped" && { skip: NASTY }),
-      generated: false,
-      covers: [],
     },
     status,
     unmet: status === "failed" ? [{ key: "path", line: 7, at: "", expected: [NASTY], got: undefined }] : [],

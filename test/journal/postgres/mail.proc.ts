@@ -10,6 +10,7 @@ import { makeTables } from "../../../src/journal/postgres/tables.ts";
 import { newRun, refuses, waited } from "../../../src/testing/journal-samples.ts";
 import { mailSuite } from "../../../src/testing/mail-suite.ts";
 import { needs } from "../../needs.ts";
+import { hasBouncer, startBouncer } from "./bouncer.ts";
 import { startProxy } from "./proxy.ts";
 import { pgPackage, serversHere, startServer, type PostgresServer } from "./server.ts";
 
@@ -17,35 +18,45 @@ const pg = pgPackage();
 const [programs] = serversHere().values();
 const missing = pg === null ? "pg@8 (mail on PostgreSQL)" : "PostgreSQL 15 or newer (mail on PostgreSQL)";
 const { skip } = needs(pg !== null && programs !== undefined, missing);
-
-if (skip === false) {
-  const server = await startServer(programs!);
-  after(() => server.remove());
-  mailSuite("PostgreSQL", async () => {
-    const { open, remove } = await placeOn(server);
-    const [driver, other] = [await open(), await open()];
-    return {
-      driver: driver.mail!,
-      other: other.mail!,
-      drives: async (run) => void (await driver.create(newRun(run), [waited(1)])),
-      remove,
-    };
-  });
-  transactionsOn(server);
-} else test("mail on PostgreSQL", { skip }, () => assert.fail("it was not skipped"));
+const bouncing = needs(hasBouncer(), "pgbouncer (mail on PostgreSQL through a pooler)");
 
 let schemas = 0;
 let statements = 0;
 
-async function placeOn(server: PostgresServer) {
-  const text = `${server.url}?schema=mail${(schemas += 1)}`;
+if (skip === false) {
+  const server = await startServer(programs!);
+  after(() => server.remove());
+  const suiteOn = (name: string, at: Parameters<typeof placeOn>[0], options = "") =>
+    mailSuite(name, async () => {
+      const { open, remove } = await placeOn(at, options);
+      const [driver, other] = [await open(), await open()];
+      return {
+        driver: driver.mail!,
+        other: other.mail!,
+        drives: async (run) => void (await driver.create(newRun(run), [waited(1)])),
+        remove,
+      };
+    });
+  suiteOn("PostgreSQL", server);
+  if (bouncing.skip === false) {
+    const bouncer = await startBouncer(server.port);
+    after(() => bouncer.remove());
+    suiteOn("PostgreSQL through PgBouncer", bouncer, "&pooler=transaction");
+  }
+  transactionsOn(server);
+} else test("mail on PostgreSQL", { skip }, () => assert.fail("it was not skipped"));
+
+/** `options`: what is added to the address. */
+async function placeOn({ url }: Pick<PostgresServer, "url">, options = "") {
+  const text = `${url}?schema=mail${(schemas += 1)}${options}`;
+  const here = Number(new URL(url).port);
   const postgres = openPostgres({ address: readPostgresAddress(text), pg: pg!, patienceMs: 60_000 });
   await makeTables(postgres);
   const opened: Journal[] = [];
   return {
     postgres,
-    open: async (port = server.port) => {
-      const address = readPostgresAddress(text.replace(`:${server.port}/`, `:${port}/`));
+    open: async (port = here) => {
+      const address = readPostgresAddress(text.replace(`:${here}/`, `:${port}/`));
       const who = { ownerId: randomUUID(), host: "here", pid: process.pid, leaseMs: 30_000 };
       const journal = await openPostgresJournal({ address, pg: pg!, patienceMs: 60_000, ...who });
       opened.push(journal);

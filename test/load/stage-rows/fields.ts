@@ -238,6 +238,11 @@ export const FIELD_ROWS: readonly Row[] = [
   // anything else
   ["another key is the author's own", { plan: { owner: "me", model: "opus", meta: { a: [1] } } }, []],
   [
+    "a key that restricts something elsewhere has no effect here",
+    { plan: { permissionMode: "plan", sandbox: {}, maxTurns: 3 } },
+    ["/permissionMode", "/sandbox", "/maxTurns"].map((key) => plan(key, "UNKNOWN-KEY", "warning")),
+  ],
+  [
     "a near miss is told",
     { plan: { turncap: 3, allowed_tools: [] } },
     [plan("/turncap", "UNKNOWN-KEY", "warning"), plan("/allowed_tools", "UNKNOWN-KEY", "warning")],

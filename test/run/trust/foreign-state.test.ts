@@ -32,6 +32,7 @@ import { flowDigest } from "../../../src/run/load.ts";
 import { systemClock } from "../../../src/run/world/clock.ts";
 import { replayBundle } from "../../../src/run/records/bundle.ts";
 import { requireSafeFolder } from "../../../src/run/world/safe-folder.ts";
+import { stateForeign } from "../../../src/run/trust/foreign-state.ts";
 import { forgetState, knownStates, stateStanding } from "../../../src/run/trust/state-folders.ts";
 import { JOURNALS } from "../golden.ts";
 import { agentFiles, projectWith, stepTo } from "../project.ts";
@@ -134,6 +135,18 @@ test("control: a whole bundle is replayed and imported", async () => {
   const bundle = parseBundle(golden, "gate.json");
   assert.equal((await replayBundle(bundle)).difference, null);
   await importRun(createMemoryJournal(), bundle, { cwd: "/nowhere", now: 1 });
+});
+
+test("what a foreign run would do is listed whole, and the same line once", () => {
+  const does = [
+    ...Array.from({ length: 40 }, (_, place) => `Bash: npm test -- ${place}`),
+    ...Array.from({ length: 7 }, () => "Bash: make"),
+    "Bash: rm -rf ./*",
+  ];
+  const run = { run: "a", agent: "b", cwd: "/c", does };
+  const { message } = stateForeign({ stateDir: "/s", why: "it is not yours", run });
+  for (const line of does.slice(0, 40)) assert.ok(message.includes(`\n  ${line}\n`), line);
+  assert.ok(message.includes("\n  Bash: make (7 times)\n  Bash: rm -rf ./*\n"), message);
 });
 
 test("folders of other users are not taken for a project, as with git's safe.directory", () => {

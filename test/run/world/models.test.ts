@@ -330,6 +330,12 @@ describe("what is said when a model cannot be asked", () => {
     ['{"network": 5}', /network: it is none, usual, all/],
     ['{"network": ["a.org", "*"]}', /network: "\*" cannot be allowed/],
     ['{"env": ["OPENAI_API_KEY"]}', /env must not contain OPENAI_API_KEY/],
+    ['{"notify": []}', /config\.json: notify must be an object\. See .*notify\.md/],
+    [
+      '{"notify": {"me": {"command": ["x"], "on": ["ended"]}}}',
+      /notify\.me\.on must be a list of: question, end, limit\. See .*notify\.md/,
+    ],
+    ['{"fleet": {"queues": 1}}', /fleet\.queues must be a list of texts: .*fleet\.md/],
     ['{"safeFolders": [1]}', /safeFolders must be a list of texts/],
     ['{"fleet": {"leaseSeconds": 5}}', /fleet\.leaseSeconds must be/],
     ['{"fleet": {"stretchHours": 21}}', /fleet\.stretchHours must be a number above 0, 20 at most/],

@@ -6,6 +6,8 @@ import { PageLink } from "../go.tsx";
 import { ALL_RUNS } from "../route.ts";
 import { CopyCommand } from "./copy.tsx";
 import { Foreign } from "./foreign.tsx";
+import type { InParts } from "../../wire-agents.ts";
+import { count } from "../../../flow/text/figures.ts";
 
 /** Grey bars, and only when it takes a moment. */
 export function Loading({ what = "Loading" }: { readonly what?: string }): JSX.Element {
@@ -63,6 +65,21 @@ export function Failed({
         {isGone && <PageLink to={ALL_RUNS}>All runs</PageLink>}
       </div>
     </div>
+  );
+}
+
+/** How far a document is that comes in parts; nothing once it is whole. */
+export function SoFar({
+  document: { isAll, recorded },
+  done,
+}: {
+  readonly document: InParts;
+  readonly done: number;
+}): JSX.Element | null {
+  return isAll ? null : (
+    <p class="note">
+      {count(done, "run")} so far, the newest first; {recorded} are recorded. The rest follows.
+    </p>
   );
 }
 

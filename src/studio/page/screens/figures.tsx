@@ -3,14 +3,14 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { duration } from "../../../flow/text/figures.ts";
 import type { FiguresDocument } from "../../wire-agents.ts";
-import { useAsk } from "../ask.ts";
+import { useAskInParts } from "../ask.ts";
 import { dollars, percentOf } from "../figures.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go } from "../go.tsx";
 import { useLive } from "../listen.ts";
 import { CopyButton } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
-import { Await, Blank } from "../parts/status.tsx";
+import { Await, Blank, SoFar } from "../parts/status.tsx";
 import { useProject } from "../project.ts";
 import type { Route } from "../route.ts";
 import { DayChart } from "./day-chart.tsx";
@@ -33,7 +33,7 @@ export function FiguresScreen({ route }: { readonly route: FiguresRoute }): JSX.
   const { agent, since, flow } = route;
   // The time is taken once: a later one would ask for the same figures again and again.
   const path = useMemo(() => figuresPath(agent, since, flow, Date.now()), [agent, since, flow]);
-  const asked = useAsk<FiguresDocument>(path, `${epoch} ${total}`);
+  const asked = useAskInParts<FiguresDocument>(path, `${epoch} ${total}`);
   return (
     <ScreenFrame crumbs={[{ text: "Figures" }]}>
       <div class="head">
@@ -55,7 +55,7 @@ export function FiguresScreen({ route }: { readonly route: FiguresRoute }): JSX.
       <FigureFilters route={route} flows={asked.value?.flows ?? []} />
       <Await asked={asked} what="Adding up the runs">
         {(document) =>
-          document.ids.length === 0 ? (
+          document.ids.length === 0 && document.isAll ? (
             <div class="card">
               <Blank
                 title="Figures begin with the first run."
@@ -65,7 +65,10 @@ export function FiguresScreen({ route }: { readonly route: FiguresRoute }): JSX.
               </Blank>
             </div>
           ) : (
-            <Figures document={document} />
+            <>
+              <SoFar document={document} done={document.ids.length} />
+              {document.ids.length > 0 && <Figures document={document} />}
+            </>
           )
         }
       </Await>

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { count } from "../../../flow/text/figures.ts";
 import type { Refusal } from "../../wire.ts";
 import type { AgentsDocument, WhatIfDocument } from "../../wire-agents.ts";
-import { useAsk, type RefusedRequest } from "../ask.ts";
+import { useAsk, useAskInParts, type RefusedRequest } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";
 import { useKeys } from "../keys.ts";
@@ -12,7 +12,7 @@ import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { FlowPicture } from "../parts/graph.tsx";
 import { SideSigns, sidesLook } from "../parts/side-signs.tsx";
-import { Await, Blank, Loading } from "../parts/status.tsx";
+import { Await, Blank, Loading, SoFar } from "../parts/status.tsx";
 import { sidesOfWhatIf } from "../sides.ts";
 import { runAt, type Route } from "../route.ts";
 import { FindingList } from "./findings.tsx";
@@ -74,7 +74,7 @@ export function WhatIfScreen({ route }: { readonly route: WhatIfRoute }): JSX.El
 }
 
 function WhatIfOf({ agent }: { readonly agent: string }): JSX.Element {
-  const asked = useAsk<WhatIfDocument>(`whatif/${encodeURIComponent(agent)}`, useFilesOf(agent));
+  const asked = useAskInParts<WhatIfDocument>(`whatif/${encodeURIComponent(agent)}`, useFilesOf(agent));
   useKeys("What if", {
     n: { about: "Next changed run", run: () => walk(1) },
     p: { about: "Previous changed run", run: () => walk(-1) },
@@ -96,7 +96,8 @@ function WhatIfOf({ agent }: { readonly agent: string }): JSX.Element {
     <Await asked={asked} what="Replaying the recorded runs">
       {(document) => (
         <>
-          {asked.isLoading && <Loading what="Replaying the recorded runs again" />}
+          {asked.isLoading && document.isAll && <Loading what="Replaying the recorded runs again" />}
+          <SoFar document={document} done={document.runs.length} />
           <Outcome document={document} />
           {document.changes.length > 0 && <Changes document={document} />}
           {document.changed > 0 && (
