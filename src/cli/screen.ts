@@ -54,7 +54,7 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
   const isLive = !quiet && !isPlain && stderr.isTTY === true;
   const [outHas, errHas] = [stdout, stderr].map((stream) => hasColours(stream, env, color, isPlain));
   const drawn = (text: string, has = errHas) => {
-    const safe = has === true ? harmless(text) : shown(text);
+    const safe = has === true ? harmless(text) : seen(text);
     return isAscii(env) ? asciiOf(safe) : safe;
   };
   let status: string | null = null;
@@ -139,9 +139,17 @@ const PROMPT = "> ";
 function harmless(text: string): string {
   return text
     .split(COLOURS)
-    .map((part, place) => (place % 2 === 1 ? part : shown(part)))
+    .map((part, place) => (place % 2 === 1 ? part : seen(part)))
     .join("");
 }
+
+function seen(text: string): string {
+  return shown(text).replaceAll(NO_WIDTH, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** Between other letters and in emoji they have a purpose; beside ASCII they only disguise a name. */
+const NO_WIDTH =
+  /(?<=[!-~])[\u00ad\u180e\u200b-\u200d\u2060-\u2064\ufeff]|[\u00ad\u180e\u200b-\u200d\u2060-\u2064\ufeff](?=[!-~])/gu;
 
 const ESCAPE = "\u001b";
 const COLOURS = new RegExp(`(${ESCAPE}\\[(?:1|2|22|31|32|33|36|39)m)`);

@@ -40,7 +40,7 @@ for (const [text, written] of [
   ["a\u001b]0;PWN\u0007b", "a\\x1b]0;PWN\\x07b"],
   ["a\u001b[2J\u001b[8mb\r\u202e\u009b2J", "a\\x1b[2J\\x1b[8mb\\r\\u202e\\x9b2J"],
   ["control: a\n\tb é ✓", "control: a\n\tb é ✓"],
-  ["“.git\u200c/config” a\u00adb \ufeffc", "“.git\\u200c/config” a\\xadb \\ufeffc"],
+  ["“.git\u200c/config” a\u00adb \ufeffc", "“.git\\u200c/config” a\\u00adb \\ufeffc"],
   ["control: می\u200cخواهم 👩\u200d🔬", "control: می\u200cخواهم 👩\u200d🔬"],
   [`control: ${createPaint(true)("red", "a")}`, "control: \u001b[31ma\u001b[39m"],
 ] as const) {
