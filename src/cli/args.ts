@@ -119,7 +119,7 @@ export function parseLine(argv: readonly string[], grammar: Grammar): Line {
     for (const written of readToken(token, grammar)) {
       const { found, value } = written;
       if (found === null) {
-        if (grammar.lenient === undefined) throw unknownFlag(written.text, grammar);
+        if (grammar.lenient === undefined) throw unknownFlag(written.text, token, grammar);
       } else if (found.flag.takes === undefined)
         keep(found, switchValue(found, value, written.text, grammar.lenient === true));
       else if (value !== null) keep(found, value);
@@ -214,8 +214,12 @@ function switchValue(
   return value;
 }
 
-function unknownFlag(text: string, { flags, declared = [] }: Grammar): UsageError {
+/** `text`: the flag in the token, which may be one of several letters behind one dash. */
+function unknownFlag(text: string, token: string, { flags, declared = [] }: Grammar): UsageError {
   const candidates = [...declared, ...flags].map((flag) => `--${flag.name}`);
+  const [single = ""] = token.split("=");
+  if (candidates.includes(`-${single}`))
+    return new UsageError(`Unknown flag ${single}. With two dashes it is known: -${single}`);
   return new UsageError(`Unknown flag ${text}.`, { word: text, candidates });
 }
 

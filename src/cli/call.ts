@@ -73,6 +73,7 @@ export function createCall(
   host: Host,
   line: Line,
   onRead: (call: CommandCall) => void,
+  flagsOfAgent: readonly Flag[] = [],
 ): CommandCall {
   const words = line.words.slice(command.name.split(" ").length);
   const all = flagsOf(command);
@@ -92,11 +93,12 @@ export function createCall(
       screen: createScreen(host, { quiet: flags.quiet, color: flags.color ?? null }),
       host,
       typed: (said) => asTyped(aimed(said, where), host.program),
-      declare: (flagsOfAgent) => createCall(command, argv, host, lineOf(command, argv, flagsOfAgent), onRead),
+      declare: (flagsOfAgent) =>
+        createCall(command, argv, host, lineOf(command, argv, flagsOfAgent), onRead, flagsOfAgent),
     };
   };
   const call = readable(create, line.isLenient, onRead);
-  if (!line.isLenient && !call.flags.help) requireWords(command, words);
+  if (!line.isLenient && !call.flags.help) requireWords(command, words, openFlag(flagsOfAgent, line));
   return call;
 }
 
@@ -125,9 +127,23 @@ export function writtenFlags(
   return names.flatMap((name) => (all[name] ?? []).flatMap((value) => [`--${name}`, shellWord(value)]));
 }
 
-function requireWords({ name, words: takes }: CliCommand, words: readonly string[]): void {
+/** The first flag of the agent that takes a value and was not given. */
+function openFlag(flagsOfAgent: readonly Flag[], { declared }: Line): string | null {
+  const open = flagsOfAgent.find(({ name, takes }) => takes !== undefined && !declared.has(name));
+  return open === undefined ? null : `--${open.name}`;
+}
+
+function requireWords(
+  { name, words: takes }: CliCommand,
+  words: readonly string[],
+  flag: string | null,
+): void {
   const surplus = takes.at(-1)?.repeats ? undefined : words[takes.length];
-  if (surplus !== undefined) throw new UsageError(`${name} takes no argument "${surplus}".`);
+  if (surplus !== undefined) {
+    const hint =
+      flag === null ? "" : ` Parameters of an agent are given with flags: ${flag} ${shellWord(surplus)}`;
+    throw new UsageError(`${name} takes no argument "${surplus}".${hint}`);
+  }
   const empty = takes.find(({ is }, place) => (is === "agent" || is === "run") && words[place] === "");
   if (empty !== undefined) throw new UsageError(`${name} needs ${empty.name}, but "" was given.`);
   for (const [place, { is }] of takes.entries()) {

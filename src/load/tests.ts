@@ -176,10 +176,12 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
     const filled = readQuietly(reading, whole, pointer);
     return filled === undefined ? [] : [testOf(reading, shared, filled, pointer)];
   });
-  return tests.map((test, at) => {
-    const isRepeated = tests.slice(0, at).some(({ name }) => name === test.name);
-    return isRepeated ? { ...test, name: `${test.name} (case ${at + 1})` } : test;
-  });
+  const isRepeated = (at: number) => tests.slice(0, at).some(({ name }) => name === tests[at]!.name);
+  return tests.map((test, at) => (isRepeated(at) ? numbered(test, at + 1) : test));
+}
+
+function numbered(test: FlowTest, number: number): FlowTest {
+  return { ...test, name: `${test.name} (case ${number})` };
 }
 
 /** What is wrong with the shape is reported for the file as a whole. */

@@ -1,7 +1,7 @@
 /** One look at the journal for everybody who listens: which runs changed, which are gone, and how many questions are open. */
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import { errorText } from "../flow/text/harmless.ts";
-import { everyRow, summarise, type RunSummary } from "../run/records/runs.ts";
+import { DAMAGED, everyRow, summarise, type RunSummary } from "../run/records/runs.ts";
 import type { FoldShelf } from "./shelf.ts";
 import type { LineFacts, RunLine, StreamMessage } from "./wire.ts";
 
@@ -47,7 +47,9 @@ const PATIENCE_MS = 60;
 /** How long a journal that cannot be read is left alone. */
 const AWAY_MS = 1000;
 
-type Known = { readonly events: number; readonly createdAt: number; readonly facts: LineFacts | null };
+/** `isDamaged`: not all of it can be read, although its newest entry can. */
+type Facts = { readonly facts: LineFacts | null; readonly isDamaged: boolean };
+type Known = Facts & { readonly events: number; readonly createdAt: number };
 
 export type NewsOptions = {
   /** Calls back when the journal may have been written to, where that can be known without looking. Gives what ends it. */
@@ -71,6 +73,8 @@ export function createNews(
   const told = new Set<string>();
   let opened: { readonly journal: Journal; cursor: string; version: number; total: number } | null = null;
   let asks: Promise<Map<string, number>> | null = null;
+  /** How many open questions were told of last: a request may count them before those who listen hear of them. */
+  let asksTold: number | null = null;
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | null = null;
   /** No listener has heard anything yet, so nothing can be missing. */
@@ -90,19 +94,19 @@ export function createNews(
     for (const { hear } of listeners) hear(message, toWire(opened?.cursor ?? ""));
   };
 
-  const factsOf = async (journal: Journal, row: RunRow): Promise<LineFacts | null> => {
+  const factsOf = async (journal: Journal, row: RunRow): Promise<Facts> => {
     const found = knownOf(row);
-    if (found !== undefined) return found.facts;
+    if (found !== undefined) return found;
     const read = await shelf.look("line", journal, row).then(
-      ({ fold }) => fold.facts(),
-      (error: unknown) => {
+      ({ fold, damage }): Facts => ({ facts: fold.facts(), isDamaged: damage !== null }),
+      (error: unknown): Facts => {
         // A run that is damaged must not hide the others.
-        if (error instanceof RunnerError) return null;
+        if (error instanceof RunnerError) return { facts: null, isDamaged: true };
         throw error;
       },
     );
     facts.delete(row.id);
-    facts.set(row.id, { events: row.events, createdAt: row.createdAt, facts: read });
+    facts.set(row.id, { events: row.events, createdAt: row.createdAt, ...read });
     if (facts.size > MOST_FACTS) facts.delete(facts.keys().next().value!);
     return read;
   };
@@ -113,10 +117,11 @@ export function createNews(
   };
 
   const lineOf = async (journal: Journal, row: RunRow): Promise<RunLine> => {
-    const line = { ...summarise(row), facts: await factsOf(journal, row) };
+    const { facts: known, isDamaged } = await factsOf(journal, row);
+    const line = { ...summarise(row), facts: known };
     const map = asks === null ? null : await asks;
     if (map !== null) count(map, line);
-    return line;
+    return isDamaged ? { ...line, ...DAMAGED } : line;
   };
 
   const begin = async (journal: Journal) => {
@@ -157,8 +162,12 @@ export function createNews(
 
   const tellReset = async (journal: Journal | null) => {
     say({ type: "reset" });
-    const map = journal === null ? new Map<string, number>() : await asking(journal);
-    say({ type: "questions", open: sum(map), runs: [...map.keys()] });
+    tellAsking(journal === null ? new Map<string, number>() : await asking(journal));
+  };
+
+  const tellAsking = (map: ReadonlyMap<string, number>) => {
+    asksTold = sum(map);
+    say({ type: "questions", open: asksTold, runs: [...map.keys()] });
   };
 
   /** What was known may have changed meanwhile, so all of it is looked at again once it can be read. */
@@ -216,13 +225,12 @@ export function createNews(
     const ids = [...dirty].slice(0, MOST_ROWS);
     if (ids.length === 0) return;
     for (const id of ids) dirty.delete(id);
-    const before = asks === null ? null : sum(await asks);
     const runs: RunLine[] = [];
     for (const row of await journal.rows(ids)) runs.push(await lineOf(journal, row));
     for (const { run } of runs) told.add(run);
     say({ type: "runs", total, runs });
     const map = await asking(journal);
-    if (before !== sum(map)) say({ type: "questions", open: sum(map), runs: [...map.keys()] });
+    if (asksTold !== sum(map)) tellAsking(map);
   };
 
   const tellGone = async (journal: Journal) => {
@@ -260,7 +268,7 @@ export function createNews(
     const map = new Map<string, number>();
     for await (const row of everyRow(journal)) {
       const summary = summarise(row);
-      if (mayAsk(summary)) count(map, { ...summary, facts: await factsOf(journal, row) });
+      if (mayAsk(summary)) count(map, { ...summary, facts: (await factsOf(journal, row)).facts });
     }
     return map;
   };
@@ -307,6 +315,7 @@ export function createNews(
     listen(listener) {
       if (listeners.size === 0) {
         opened = null;
+        asksTold = null;
         isFirst = true;
       }
       listeners.add(listener);

@@ -219,6 +219,83 @@ describe("modules of git", { skip: bwrap.skip }, () => {
     });
 });
 
+/** The repository of a submodule `lib` in `$1`, with a hook and a setting that start a program. */
+const MODULE = `module_in() { mkdir -p "$1/hooks" "$1/objects" "$1/refs"; echo "ref: refs/heads/main" > "$1/HEAD"
+  printf "[core]\\n\\trepositoryformatversion = 0\\n\\tworktree = $2\\n\\tfsmonitor = touch $PWNED; :\\n[remote \\"origin\\"]\\n\\turl = $UPSTREAM\\n" > "$1/config"
+  printf "#!/bin/sh\\ntouch $PWNED\\n" > "$1/hooks/post-checkout"; chmod +x "$1/hooks/post-checkout"; }; `;
+
+/** Before the command, in the project; what the command does; where it ends. */
+const MODULES: readonly (readonly [name: string, before: string, command: string, moved: RegExp | null])[] = [
+  [
+    "of a submodule that was not fetched",
+    "",
+    "module_in .git/modules/lib ../../../lib",
+    /\.git\/modules is not for commands to make: it was moved away, to \S*\/lockstep-refused-modules\/refused\]/,
+  ],
+  [
+    "behind a link",
+    "",
+    "module_in store/lib ../../lib; ln -s ../store .git/modules",
+    /\.git\/modules is not for commands to make: it was moved away/,
+  ],
+  ["beside others", "mkdir -p .git/modules/group", "module_in .git/modules/lib ../../../lib", null],
+  ["in a folder left empty", "mkdir -p .git/modules/lib", "module_in .git/modules/lib ../../../lib", null],
+];
+
+describe(
+  "the repository of a submodule that a command planted is not used outside",
+  { skip: bwrap.skip },
+  () => {
+    for (const [name, before, command, moved] of MODULES)
+      test(name, async () => {
+        using machine = createMachine();
+        const upstream = join(machine.outside, "lib");
+        const pwned = join(machine.outside, "pwned");
+        const made = onHost(
+          machine,
+          `git init -q ${upstream}; cd ${upstream}; echo 1 > f; git add f; git commit -qm 1; cd "$OLDPWD"
+         git -c protocol.file.allow=always submodule --quiet add ${upstream} lib; git commit -qm lib
+         git submodule --quiet deinit -f lib; rm -rf .git/modules; ${before}`,
+        );
+        assert.equal(made.status, 0, made.stderr);
+        const { sh, close } = await machine.open();
+        const { stderr } = await sh(`${MODULE}${command}`, { PWNED: pwned, UPSTREAM: upstream });
+        assert.match(stderr, moved ?? /Read-only file system/);
+        await close();
+        // What a warning of Lockstep says to do.
+        onHost(
+          machine,
+          "rmdir .git/modules/* || true; git -c protocol.file.allow=always submodule update --init -- lib",
+        );
+        assert.equal(existsSync(pwned), false);
+        assert.equal(readFileSync(join(machine.project, "lib/f"), "utf8"), "1\n");
+      });
+  },
+);
+
+describe("a submodule whose repository a command broke ends the run", { skip: bwrap.skip }, () => {
+  for (const command of [
+    "mv .git/modules/lib/HEAD own",
+    "echo x > .git/modules/lib/HEAD",
+    "ln -sf ../../HEAD .git/modules/lib/HEAD",
+    "mv .git/modules/lib/objects own",
+    "mv .git/modules/lib/refs own",
+  ])
+    test(command, async () => {
+      using machine = createMachine();
+      const made = onHost(machine, "mkdir .git/modules; git clone -q --bare . .git/modules/lib");
+      assert.equal(made.status, 0, made.stderr);
+      const { sh, close } = await machine.open();
+      const code = "SANDBOX_UNAVAILABLE";
+      await assert.rejects(sh(command), { code, message: /modules\/lib is not a repository any more/ });
+      // Git would use what is put into it now.
+      const later = await sh("mkdir .git/modules/lib/inner || echo x > .git/modules/lib/config");
+      assert.match(later.stderr, /Read-only file system/);
+      assert.equal(existsSync(join(machine.project, ".git/modules/lib/inner")), false);
+      await close();
+    });
+});
+
 test("a rebase that a command left unfinished is reported once", { skip: bwrap.skip }, async () => {
   using machine = createMachine();
   assert.equal(onHost(machine, "git commit -q --allow-empty -m second").status, 0);

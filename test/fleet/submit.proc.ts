@@ -63,6 +63,16 @@ describe("fleet submit", { skip }, () => {
     assert.match(ran.stderr, /No worker takes runs from the queue "slow"/);
   });
 
+  test("a span is counted by the clock of the server", async () => {
+    const skew = new URL("skew.ts", import.meta.url).href;
+    const around = { ...env, NODE_OPTIONS: `--import=${skew}`, SKEW_MS: "-7200000" };
+    const args = ["fleet", ...NOTES, "--not-before", "8h", "--state", address];
+    const ran = await world.lockstep(args, { env: around });
+    assert.equal(ran.code, 0, ran.stderr);
+    const wait = ((await rows()).at(-1)!.due as Date).getTime() - Date.now();
+    assert.ok(wait > 7 * 3_600_000 && wait <= 8 * 3_600_000 + 60_000, String(wait));
+  });
+
   test("the same key is the same run; of several issues, each has its own", async () => {
     writeAgent(world, "iterator", {
       agent: (agent) => {

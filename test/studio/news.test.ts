@@ -197,6 +197,22 @@ test("open questions are counted over all runs, once they are there and until th
   );
 });
 
+test("a question that a request has counted before is told of all the same", async () => {
+  await using at = await open();
+  const asked = people.entries.findIndex(({ event }) => event.type === "step.asked");
+  const handle = await people.begin(at.journal, "asks", asked);
+  at.listen();
+  await at.news.ready();
+  await at.news.asking(at.journal);
+  await handle.append(people.entries.slice(asked, asked + 1));
+  await at.news.lines(at.journal, await at.journal.rows(["asks"]));
+  await until(
+    () => at.heard.some((message) => message.type === "questions" && message.open > 0),
+    "those who listen hear of it",
+  );
+  await handle.release();
+});
+
 test("nobody listens: the journal is not asked anything", async () => {
   let looks = 0;
   const journal = createMemoryJournal();

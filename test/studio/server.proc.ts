@@ -429,6 +429,16 @@ test("a run with a damaged entry is shown up to it, and the others are shown who
   const studio = await serve(world, "--port", "0");
   const shown = (await studio.get(`runs/${broken}`)).document;
   assert.deepEqual([shown.shown.outcome, shown.damage.seq], ["damaged", 3]);
+  // The list says so too: the newest entry of the run, which is whole, says that it completed.
+  const rows = (await studio.get("runs")).document.runs as {
+    run: string;
+    state: string;
+    code: string | null;
+  }[];
+  const stateOf = (run: string) =>
+    rows.filter((row) => row.run === run).map(({ state, code }) => [state, code]);
+  assert.deepEqual(stateOf(broken), [["damaged", "JOURNAL_UNAVAILABLE"]]);
+  assert.deepEqual([shown.row.state, stateOf(whole)], ["damaged", [["completed", null]]]);
   const frames = (await studio.get(`runs/${broken}/frames`)).document;
   assert.deepEqual([frames.frames.length, frames.isAll, frames.damage.seq], [2, true, 3]);
   for (const path of ["log", "talk", "effects", "at/2"])

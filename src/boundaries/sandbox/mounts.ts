@@ -16,6 +16,7 @@ import { errorText } from "../../flow/text/harmless.ts";
 import { isInside, isInsideAny } from "../gate/paths.ts";
 import {
   gitPlaces,
+  isWhole,
   keyOf,
   nestedIn,
   nestedPlaces,
@@ -121,13 +122,24 @@ type Planted = {
   readonly path: string | Buffer;
   readonly link: string | null;
   readonly isMade?: boolean;
+  readonly isModule?: boolean;
 };
 
 /** What was put back as it was, and where what was found there is now; null: nothing was. */
 export type Refused = { readonly path: string; readonly to: string | null };
 
-/** Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. */
+/**
+ * Puts things back as they were. Nothing is deleted: should it be somebody else's after all, it is still there. Throws
+ * where the repository of a submodule is none any more: only a person can say what it was.
+ */
 export function quarantine(watched: readonly Planted[]): readonly Refused[] {
+  const moved = movedAway(watched.filter(({ isModule }) => isModule !== true));
+  const broken = watched.find(({ path, isModule }) => isModule === true && !isWhole(String(path)));
+  if (broken === undefined) return moved;
+  throw new Error(`${String(broken.path)} is not a repository any more (see its HEAD, objects and refs)`);
+}
+
+function movedAway(watched: readonly Planted[]): readonly Refused[] {
   return watched.flatMap(({ path: said, link, isMade }) => {
     // One byte is one character here: a command may use any bytes.
     const named = Buffer.from(said).toString("latin1");

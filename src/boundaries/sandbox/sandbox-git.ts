@@ -5,7 +5,16 @@
  * A folder that only *contains* read-only places could be renamed and made anew, so every folder on the way to them is a
  * mount point too: those cannot be moved.
  */
-import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { gitlinksIn } from "./git-index.ts";
 import { isInside } from "../gate/paths.ts";
@@ -17,8 +26,16 @@ export type GitPlaces = {
   readonly watched: readonly Watched[];
 };
 
-/** `link`: where it leads; null: there is nothing. `isMade`: others may make a folder there meanwhile, without links in it. */
-export type Watched = { readonly path: string; readonly link: string | null; readonly isMade?: boolean };
+/**
+ * `link`: where it leads; null: there is nothing. `isMade`: others may make a folder there meanwhile, without links in it.
+ * `isModule`: the repository of a submodule is there, and has to be one afterwards.
+ */
+export type Watched = {
+  readonly path: string;
+  readonly link: string | null;
+  readonly isMade?: boolean;
+  readonly isModule?: boolean;
+};
 
 /** For one folder that may be written. `above`: its repository may begin further up. */
 export function gitPlaces(root: string, above: boolean): GitPlaces {
@@ -154,18 +171,33 @@ export const NO_PLACES: GitPlaces = { mounts: [], watched: [] };
 /** What git obeys when it is started outside: programs, settings, and where to look for them. */
 const FIXED = ["config", "config.worktree", "hooks", "info", "commondir", "worktrees"];
 
-/** `names`: what is fixed in the folder itself; in the repositories of submodules below it, it is always the same. */
+/**
+ * `names`: what is fixed in the folder itself; in the repositories of submodules below it, it is always the same. A folder
+ * among them that is not a whole repository is read-only: git would take what is new in it for the repository of a submodule.
+ */
 function controlFolder(folder: string, names: readonly string[] = FIXED): GitPlaces {
   const modules = join(folder, "modules");
-  const found = moduleFolders(modules);
-  const folders = [folder, ...(found ?? [])];
-  const places = [
-    fixed(folder, names),
-    ...(found ?? []).map((path) => fixed(path, isRepository(path) ? FIXED : [])),
-  ];
-  const open = folders.map((path) => ({ path, as: "rw" }) as const);
-  const closed = found === null ? [{ path: modules, as: "ro" } as const] : [];
-  return together([{ mounts: open, watched: [] }, ...places, { mounts: closed, watched: [] }]);
+  const below = moduleFolders(modules);
+  if (below === null) return together([opened(folder, names), { mounts: [keptAs(modules)], watched: [] }]);
+  const whole = below.filter(isWhole);
+  const others = below.filter((path) => !whole.includes(path));
+  return together([
+    opened(folder, names),
+    { mounts: others.map(keptAs), watched: [] },
+    ...whole.map((path) => opened(path, FIXED)),
+    { mounts: [], watched: whole.map((path) => ({ path, link: null, isModule: true })) },
+  ]);
+}
+
+function keptAs(path: string): GitPlaces["mounts"][number] {
+  return { path, as: "ro" };
+}
+
+/** A repository's own folder, but for what is fixed in it. Where there are no modules, none may be made. */
+function opened(folder: string, names: readonly string[]): GitPlaces {
+  const isFolder = lstatSync(join(folder, "modules"), { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const own: GitPlaces = { mounts: [{ path: folder, as: "rw" }], watched: [] };
+  return together([own, fixed(folder, isFolder ? names : [...names, "modules"])]);
 }
 
 /** Links are never followed: a command may have made them, and they would open what they lead to. */
@@ -193,7 +225,7 @@ function moduleFolders(folder: string): readonly string[] | null {
     if (!(lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false)) return true;
     all.push(path);
     if (depth > DEEPEST_MODULES || all.length > MOST_MODULES) return false;
-    const names = isRepository(path) ? ["modules"] : readdirSync(path);
+    const names = isWhole(path) ? ["modules"] : isRepository(path) ? [] : readdirSync(path);
     return names.every((name) => collect(join(path, name), depth + 1));
   };
   try {
@@ -205,6 +237,19 @@ function moduleFolders(folder: string): readonly string[] | null {
 
 const MOST_MODULES = 100;
 const DEEPEST_MODULES = 8;
+
+/**
+ * Whether git takes a folder for a repository. It refuses to use one inside of another, but not inside of one whose HEAD a
+ * command took away.
+ */
+export function isWhole(folder: string): boolean {
+  try {
+    for (const name of ["objects", "refs"]) accessSync(join(folder, name), constants.X_OK);
+    return /^(?:ref:\s*refs\/|[0-9a-f]{40})/i.test(textIn(join(folder, "HEAD")));
+  } catch {
+    return false; // it is not there, or not to be read
+  }
+}
 
 /** By its configuration too, which a command cannot take away. */
 function isRepository(folder: string): boolean {

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { RunnerError } from "../../run/errors.ts";
 import { findProject } from "../../run/world/project.ts";
 import { UsageError } from "../args.ts";
-import type { AgentTemplate, CallOf } from "../commands.ts";
+import { TEMPLATES, type AgentTemplate, type CallOf } from "../commands.ts";
 import { requireCopies, schemasFrom, wayToCopies, writeSchemas } from "../schemas.ts";
 import { hasBlank, initFiles, type Blanks } from "./init-files.ts";
 import { projectFacts } from "./init-project.ts";
@@ -50,7 +50,7 @@ export async function initAgent(call: CallOf<"init">): Promise<number> {
       next,
     });
   else {
-    const about = aboutTests(tests, paths);
+    const about = [...aboutName(name, template), ...aboutTests(tests, paths)];
     const copied = isCopied ? [`${shown(dirname(schemas[0]!))} (JSON Schemas for editors)`] : [];
     const lines = [
       ...paths,
@@ -126,6 +126,16 @@ function filledIn(
     tests: isTested ? { command, isFound: found !== null } : null,
     blanks: { TESTS: command, ABOUT: about, OUTDATED: outdated, DOCS: docs },
   };
+}
+
+/** Who names an agent like a template may have meant the template. */
+function aboutName(name: string, template: AgentTemplate): readonly string[] {
+  const meant = TEMPLATES.find((one) => one === name);
+  if (meant === undefined || meant === template) return [];
+  return [
+    `This is the template ${template}. The ready-made flow ${meant} is created with: lockstep init NAME --template ${meant}`,
+    "",
+  ];
 }
 
 function aboutTests(tests: Tests | null, paths: readonly string[]): readonly string[] {

@@ -4,6 +4,7 @@ import { defined } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { groupOf, lackingWorkers, submitRuns, type Submission, type Submitted } from "../../fleet/submit.ts";
+import { openServerClock } from "../../fleet/clock.ts";
 import { withFleet } from "../../fleet/open.ts";
 import type { Loaded } from "../../run/index.ts";
 import { findSource } from "../../run/source.ts";
@@ -60,7 +61,10 @@ async function submit(call: SubmitCall, loaded: Loaded, flow: Flow): Promise<num
   }
   const group = flags.group ?? groupOf(found.source);
   const runs = await withFleet(address, host.env, async (postgres) => {
-    const submitted = await submitRuns(postgres, submissions, { ...wanted, group, bundle: found.bundle });
+    const { queue, priority } = wanted;
+    const notBefore = wanted.notBefore?.((await openServerClock(postgres)).clock.now());
+    const how = { queue, priority, group, bundle: found.bundle, ...defined({ notBefore }) };
+    const submitted = await submitRuns(postgres, submissions, how);
     // They are recorded: whatever fails from here on, the user has their ids.
     tellSubmitted(call, submitted);
     const lacking = await lackingWorkers(postgres, flow, wanted.queue).catch((error: unknown) => [
@@ -111,12 +115,13 @@ function wantedOf({ flags }: SubmitCall) {
   return { queue, priority: level, ...defined({ notBefore: momentOf(flags["not-before"]) }) };
 }
 
-/** A time of day and date, or a span from now on. */
-function momentOf(text: string | undefined): number | undefined {
+/** A time of day and date, or a span from `now` on, which is the time of the server. */
+function momentOf(text: string | undefined): ((now: number) => number) | undefined {
   if (text === undefined) return undefined;
   const span = readDuration(text);
-  const at = span === null ? Date.parse(text) : Date.now() + span;
-  if (/^\d{4}-\d\d-\d\d|^\d+[a-z]+$/.test(text) && !Number.isNaN(at)) return at;
+  const at = span ?? Date.parse(text);
+  if (/^\d{4}-\d\d-\d\d|^\d+[a-z]+$/.test(text) && !Number.isNaN(at))
+    return (now) => (span === null ? at : now + span);
   throw new UsageError(`--not-before needs a time such as 2030-01-31T02:00, or 90m, not "${text}".`);
 }
 

@@ -41,12 +41,11 @@ export function createRounds<Offer>(
   const takeRound = (): readonly Waiting[] => {
     const round: Waiting[] = [];
     const left: Waiting[] = [];
-    const passed = new Set<string>();
     for (const one of waiting) {
       const { run } = one;
-      const isNext = round.length < most && (run === null || !(busy.has(run) || passed.has(run)));
+      const isNext = round.length < most && (run === null || !busy.has(run));
       (isNext ? round : left).push(one);
-      if (run !== null) (isNext ? busy : passed).add(run);
+      if (isNext && run !== null) busy.add(run);
     }
     waiting = left;
     return round;

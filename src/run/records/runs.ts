@@ -12,6 +12,7 @@ import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../../tell/result.ts
 import type { RunStanding } from "./standing.ts";
 import { EntryDamaged, RecordDamaged } from "../../journal/errors.ts";
 import { ended, shellWord } from "../../flow/text/harmless.ts";
+import { didYouMean } from "../../flow/text/suggest.ts";
 
 export type RunSummary = {
   readonly run: string;
@@ -285,7 +286,7 @@ export async function findRun(journal: Journal, ref: string): Promise<RunRow> {
   if (matches.length === 0) {
     throw new RunnerError(
       "RUN_UNKNOWN",
-      `There is no run "${ref}". \`lockstep runs\` lists the recorded runs.`,
+      `There is no run "${ref}".${didYouMean(ref, ["@last", "@failed"])} \`lockstep runs\` lists the recorded runs.`,
     );
   }
   const ids = matches.slice(0, MOST_NAMED).map((row) => row.id);

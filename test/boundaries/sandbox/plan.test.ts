@@ -41,6 +41,9 @@ const REPOSITORY: Layout = { ".git/config": "", ".git/hooks/": "", ".git/info/":
 const MODULE = (path: string): Layout => ({
   [`.git/modules/${path}/config`]: "",
   [`.git/modules/${path}/hooks/`]: "",
+  [`.git/modules/${path}/HEAD`]: "ref: refs/heads/main\n",
+  [`.git/modules/${path}/objects/`]: "",
+  [`.git/modules/${path}/refs/`]: "",
 });
 /** `path as`, and what is watched: `path`, or `path -> where`. */
 const missing = (folder: string, ...names: readonly string[]) =>
@@ -61,14 +64,20 @@ const PLACES: readonly (readonly [
     "",
     true,
     [".git rw", ".git/config ro", ".git/hooks ro", ".git/info ro"],
-    missing(".git", "config.worktree", "commondir", "worktrees"),
+    missing(".git", "config.worktree", "commondir", "worktrees", "modules"),
   ],
   [
     "all that git obeys is there",
-    { ...REPOSITORY, ".git/config.worktree": "", ".git/commondir": "", ".git/worktrees/": "" },
+    {
+      ...REPOSITORY,
+      ".git/config.worktree": "",
+      ".git/commondir": "",
+      ".git/worktrees/": "",
+      ".git/modules/": "",
+    },
     "",
     true,
-    ["", "/config", "/config.worktree", "/hooks", "/info", "/commondir", "/worktrees"].map(
+    ["", "/config", "/config.worktree", "/hooks", "/info", "/commondir", "/worktrees", "/modules"].map(
       (path) => `.git${path} ${path === "" ? "rw" : "ro"}`,
     ),
     [],
@@ -82,7 +91,7 @@ const PLACES: readonly (readonly [
     [
       ...missing(".git", "config.worktree"),
       ".git/hooks -> ../shared-hooks",
-      ...missing(".git", "commondir", "worktrees"),
+      ...missing(".git", "commondir", "worktrees", "modules"),
     ],
   ],
   [
@@ -91,24 +100,22 @@ const PLACES: readonly (readonly [
     "a/b",
     true,
     [".git rw", ".git/config ro", ".git/hooks ro", ".git/info ro"],
-    [...missing(".git", "config.worktree", "commondir", "worktrees"), "a/b/.git"],
+    [...missing(".git", "config.worktree", "commondir", "worktrees", "modules"), "a/b/.git"],
   ],
   ["a repository further up that does not count", { ...REPOSITORY, "a/b/": "" }, "a/b", false, [], []],
   [
-    "modules: each is a mount, those that are repositories are fixed",
+    "modules: each is a mount, those that are repositories are fixed, and no other can be made",
     { ".git/config": "", ...MODULE("one"), ...MODULE("group/two"), ...MODULE("one/modules/inner") },
     "",
     true,
     [
       ".git rw",
-      ".git/modules rw",
-      ".git/modules/group rw",
-      ".git/modules/group/two rw",
-      ".git/modules/one rw",
-      ".git/modules/one/modules rw",
-      ".git/modules/one/modules/inner rw",
       ".git/config ro",
+      ".git/modules ro",
+      ".git/modules/group ro",
+      ".git/modules/one/modules ro",
       ...["group/two", "one", "one/modules/inner"].flatMap((path) => [
+        `.git/modules/${path} rw`,
         `.git/modules/${path}/config ro`,
         `.git/modules/${path}/hooks ro`,
       ]),
@@ -116,9 +123,54 @@ const PLACES: readonly (readonly [
     [
       ...missing(".git", "config.worktree", "hooks", "info", "commondir", "worktrees"),
       ...["group/two", "one", "one/modules/inner"].flatMap((path) =>
-        missing(`.git/modules/${path}`, "config.worktree", "info", "commondir", "worktrees"),
+        missing(
+          `.git/modules/${path}`,
+          "config.worktree",
+          "info",
+          "commondir",
+          "worktrees",
+          ...(path === "one" ? [] : ["modules"]),
+        ),
       ),
+      ...["group/two", "one", "one/modules/inner"].map((path) => `.git/modules/${path} whole`),
     ],
+  ],
+  ...(["HEAD", "objects/", "refs/"] as const).map(
+    (part) =>
+      [
+        `a module without ${part} is kept as a whole`,
+        {
+          ...REPOSITORY,
+          ...Object.fromEntries(Object.entries(MODULE("m")).filter(([path]) => !path.endsWith(`/${part}`))),
+        },
+        "",
+        true,
+        [
+          ".git rw",
+          ".git/config ro",
+          ".git/hooks ro",
+          ".git/info ro",
+          ".git/modules ro",
+          ".git/modules/m ro",
+        ],
+        missing(".git", "config.worktree", "commondir", "worktrees"),
+      ] as const,
+  ),
+  [
+    "modules that are a link",
+    { ...REPOSITORY, ".git/modules": { link: "../mine" } },
+    "",
+    true,
+    [".git rw", ".git/config ro", ".git/hooks ro", ".git/info ro"],
+    [...missing(".git", "config.worktree", "commondir", "worktrees"), ".git/modules -> ../mine"],
+  ],
+  [
+    "modules that are a file",
+    { ...REPOSITORY, ".git/modules": "" },
+    "",
+    true,
+    [".git rw", ".git/config ro", ".git/hooks ro", ".git/info ro", ".git/modules ro"],
+    missing(".git", "config.worktree", "commondir", "worktrees"),
   ],
   [
     "modules that are nested too deep are kept as a whole",
@@ -161,8 +213,8 @@ const PLACES: readonly (readonly [
       "main/.git/worktrees/w/gitdir ro",
     ],
     [
-      ...missing("main/.git", "config.worktree", "hooks", "info", "commondir"),
-      ...missing("main/.git/worktrees/w", "config.worktree"),
+      ...missing("main/.git", "config.worktree", "hooks", "info", "commondir", "modules"),
+      ...missing("main/.git/worktrees/w", "config.worktree", "modules"),
     ],
   ],
   ...(
@@ -200,7 +252,7 @@ const PLACES: readonly (readonly [
     "",
     true,
     ["store rw", "store/config ro", "store/hooks ro"],
-    [".git -> store", ...missing("store", "config.worktree", "info", "commondir", "worktrees")],
+    [".git -> store", ...missing("store", "config.worktree", "info", "commondir", "worktrees", "modules")],
   ],
   [
     "a link out of the project",
@@ -225,8 +277,11 @@ for (const [name, layout, from, above, mounts, watched] of PLACES)
     );
     assert.deepEqual(
       places.watched.map(
-        ({ path, link, isMade }) =>
-          shown(path) + (link === null ? "" : ` -> ${link}`) + (isMade === true ? " +" : ""),
+        ({ path, link, isMade, isModule }) =>
+          shown(path) +
+          (isModule === true ? " whole" : "") +
+          (link === null ? "" : ` -> ${link}`) +
+          (isMade === true ? " +" : ""),
       ),
       watched,
     );
@@ -254,6 +309,9 @@ function nesting(): string {
     // In its parent's own folder, which is fixed already.
     "sub/deep/.git": "gitdir: ../.git/modules/deep\n",
     "sub/.git/modules/deep/config": "",
+    "sub/.git/modules/deep/HEAD": "0123456789012345678901234567890123456789\n",
+    "sub/.git/modules/deep/objects/": "",
+    "sub/.git/modules/deep/refs/": "",
     "own/.git": "gitdir: ../stores/own\n",
     "stores/own/config": "",
     "linked/.git": { link: "../stores/own" },
@@ -283,9 +341,9 @@ test("repositories that an index records are kept as they are, and in them the s
     mounts.map(({ path, as }) => `${shown(path)} ${as}`),
     [
       "sub/.git rw",
-      "sub/.git/modules rw",
-      "sub/.git/modules/deep rw",
       "sub/.git/config ro",
+      "sub/.git/modules ro",
+      "sub/.git/modules/deep rw",
       "sub/.git/modules/deep/config ro",
       "sub/deep/.git ro",
       "own/.git ro",
@@ -377,8 +435,10 @@ test("what is watched: of git in each folder, and what the policy names", () => 
     [
       ...missing("p/.git", "config.worktree", "hooks", "info", "commondir"),
       "p/.git/worktrees",
+      "p/.git/modules",
       ...missing("q/.git", "config", "config.worktree", "info", "commondir"),
       "q/.git/worktrees",
+      "q/.git/modules",
       "p/x",
     ],
   );

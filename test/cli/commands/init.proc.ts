@@ -193,6 +193,20 @@ test("the document says which template it is, and what does not fit together is 
   }
 });
 
+test("an agent that is named like a template is created, and the template is mentioned", async () => {
+  for (const [name, flags, isMentioned] of [
+    ["review-loop", [], true],
+    ["review-loop", ["--template", "review-loop"], false],
+    ["review-loop", ["--stages"], true],
+    ["notes", [], false],
+  ] as const) {
+    using world = createWorld();
+    const { code, stdout } = await world.lockstep(["init", name, ...flags]);
+    assert.equal(code, 0);
+    assert.equal(/lockstep init NAME --template review-loop$/m.test(stdout), isMentioned, stdout);
+  }
+});
+
 /** What is typed at the question, and the file that only the chosen template has. */
 const TYPED: readonly [typed: string, code: number, file: string][] = [
   ["\n", 0, "steps_registry.json"],

@@ -9,6 +9,14 @@ import { agentFiles, homeBeside, projectWith, stepTo } from "../../run/project.t
 const STEPS = { "initial.a": stepTo("closure", { closing: null }) };
 const NONE = projectWith({ "README.md": "" });
 const ONE = projectWith(agentFiles("notes", STEPS));
+const topic = { type: "string", description: "d", required: true, cli: "--topic" };
+const ASKING = projectWith(agentFiles("asking", STEPS, { agent: { parameters: { topic } } }));
+const reply = { output: { stepId: "initial.a", next_action: { action: "closing" } } };
+const RAN = projectWith({
+  ...agentFiles("notes", STEPS),
+  "script.json": JSON.stringify({ replies: [reply] }),
+});
+await enter(["run", "notes", "--script", "script.json"], RAN, { PATH: process.env.PATH, HOME: homeBeside() });
 const TWO = projectWith({ ...agentFiles("notes", STEPS), ...agentFiles("start", STEPS) });
 
 for (const [folder, line, said] of [
@@ -29,6 +37,14 @@ for (const [folder, line, said] of [
     /show needs RUN\|FILE\. Give the id of a run from `lockstep runs`, or @last for the newest\./,
   ],
   [ONE, "diff @last", /diff needs RUN RUN; only "@last" was given\. See: /],
+  [RAN, "show last", /There is no run "last"\. Did you mean "@last"\?/],
+  [RAN, "show @fail", /There is no run "@fail"\. Did you mean "@failed"\?/],
+  [RAN, "show zzzzzzz", /There is no run "zzzzzzz"\. `lockstep runs`/],
+  [ASKING, "run asking tides", /run takes no argument "tides"\. Parameters .* with flags: --topic tides$/m],
+  [ASKING, "run asking --topic a b", /run takes no argument "b"\. See: /],
+  [ASKING, "run asking -topic tides", /Unknown flag -topic\. With two dashes it is known: --topic$/m],
+  [ASKING, "run asking -topic=tides", /Unknown flag -topic\. With two dashes it is known: --topic$/m],
+  [ASKING, "run asking -topix tides", /Unknown flag -t\. See: /],
   [NONE, "init", /init needs NAME, as in: lockstep init notes$/m],
   [NONE, "test", /There is no agent in .*\.agent\. Create one with: lockstep init NAME$/m],
   [

@@ -10,6 +10,7 @@ import { makeTables } from "../../../src/journal/postgres/tables.ts";
 import { newRun, refuses, seqs, spoken, waited } from "../../../src/testing/journal-samples.ts";
 import { journalSuite } from "../../../src/testing/journal-suite.ts";
 import { needs } from "../../needs.ts";
+import { until } from "../../until.ts";
 import { hasBouncer, startBouncer } from "./bouncer.ts";
 import { startProxy, type Proxy } from "./proxy.ts";
 import { pgPackage, serversHere, startServer, type PostgresServer } from "./server.ts";
@@ -163,6 +164,32 @@ function harmOn(server: PostgresServer): void {
         assert.deepEqual(flows.names, ["flow"]);
         await journal.close();
       }));
+
+    test("an entry is not looked for among all runs of the process", async () => {
+      const text = `${server.url}?schema=counted`;
+      const postgres = openPostgres({ address: readPostgresAddress(text), pg: pg!, patienceMs: 60_000 });
+      await makeTables(postgres);
+      const journal = await openAt(text);
+      const ids = Array.from({ length: 400 }, (_, place) => `r${place}`);
+      const made = await Promise.all(ids.map((id) => journal.create(newRun(id), [waited(1)])));
+      await Promise.all(made.map((handle) => handle.release()));
+      // Now no run has an owner, and the server knows it.
+      await postgres.send({ name: "", text: "ANALYZE counted.run, counted.event" });
+      const handles = await Promise.all(ids.map((id) => journal.claim(id)));
+      for (let seq = 2; seq <= 8; seq += 1)
+        await Promise.all(handles.map((handle) => handle.append([waited(seq)])));
+      for (const seq of [9, 10, 11]) await handles[0]!.append([waited(seq)]);
+      const figures = `SELECT
+        (SELECT n_tup_ins::int FROM pg_stat_user_tables WHERE schemaname = 'counted' AND relname = 'event') AS entries,
+        (SELECT idx_tup_read::int FROM pg_stat_user_indexes WHERE schemaname = 'counted' AND indexrelname = 'run_owner') AS read`;
+      const asked = async () => (await postgres.send({ name: "", text: figures }))[0]!;
+      // Those of a connection are there when it is closed, which lets go of every run by its owner.
+      await journal.close();
+      await until(async () => (await asked()).entries === 400 * 8 + 3, "the figures are there");
+      const read = Number((await asked()).read);
+      assert.ok(read < 400 * 4, `${read} rows were read by the owner`);
+      await postgres.close();
+    });
 
     test("a run that is missing, damaged or has an impossible name fails alone", () =>
       world(async ({ open, place }) => {

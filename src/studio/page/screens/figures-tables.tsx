@@ -50,6 +50,19 @@ function RunNumber({ value, what, in: places, open }: NumberProps): JSX.Element 
   );
 }
 
+type OfStep = { readonly agent: string; readonly step: string };
+
+function StepHead({ of: { agent, step } }: { readonly of: OfStep }): JSX.Element {
+  return (
+    <th scope="row">
+      <Foreign text={agent} most={40} />
+      <span class="of-agent">
+        <Foreign text={step} most={60} mono />
+      </span>
+    </th>
+  );
+}
+
 export function PatternTable({ rows, open }: Rows<"patterns">): JSX.Element | null {
   if (rows.length === 0) return null;
   return (
@@ -106,9 +119,7 @@ export function GateTable({ rows, open }: Rows<"gates">): JSX.Element | null {
         const name = `${row.step} ${row.model}`;
         return (
           <tr key={`${row.agent} ${name}`}>
-            <th scope="row">
-              <Foreign text={row.agent} most={40} /> <Foreign text={row.step} most={60} mono />
-            </th>
+            <StepHead of={row} />
             <td>
               <Foreign text={row.model} most={50} mono />
             </td>
@@ -177,9 +188,7 @@ export function StepTable({ rows, open }: Rows<"steps">): JSX.Element | null {
     >
       {sorted.map((row, at) => (
         <tr key={`${row.agent} ${row.step}`}>
-          <th scope="row">
-            <Foreign text={row.agent} most={40} /> <Foreign text={row.step} most={60} mono />
-          </th>
+          <StepHead of={row} />
           <td class="share">
             <span class="meter" aria-hidden="true">
               <i style={{ width: `${Math.round((shares[at] ?? 0) * 100)}%` }} />
@@ -217,9 +226,7 @@ export function RetryTable({ rows, open }: Rows<"retries">): JSX.Element | null 
     >
       {shown.map((row) => (
         <tr key={`${row.agent} ${row.step} ${row.model}`}>
-          <th scope="row">
-            <Foreign text={row.agent} most={40} /> <Foreign text={row.step} most={60} mono />
-          </th>
+          <StepHead of={row} />
           <td>
             <Foreign text={row.model} most={50} mono />
           </td>

@@ -47,9 +47,11 @@ export function RunScreen({ route }: { readonly route: RunRoute }): JSX.Element 
     // `@last`, `@failed` and the beginning of an id lead to the run itself.
     if (found !== undefined && found !== run) go({ ...route, run: found }, { replace: true });
   }, [found, run]);
-  const agent = document.value?.row.agent ?? row?.agent ?? run;
+  const agent = document.value?.row.agent ?? row?.agent ?? null;
   return (
-    <ScreenFrame crumbs={[{ text: "Runs", to: ALL_RUNS }, { text: `${agent} ${run}` }]}>
+    <ScreenFrame
+      crumbs={[{ text: "Runs", to: ALL_RUNS }, { text: agent === null ? run : `${agent} ${run}` }]}
+    >
       {(isGone || document.value === null) && <h1 class="hidden">Run</h1>}
       {isGone ? (
         <Blank title="This run was removed." command={["runs"]} />
@@ -163,9 +165,8 @@ function WayOf({
       {film.damage !== null && (
         <p class="note bad">
           {film.damage.seq === null
-            ? "The record is damaged"
-            : `The record is damaged from entry ${film.damage.seq} on`}
-          : {film.damage.why}
+            ? "The record is damaged."
+            : `The record is damaged from entry ${film.damage.seq} on. What is shown is what comes before it.`}
         </p>
       )}
       <VisitStrip run={run} visits={visits} seq={seq} selected={selected} />
