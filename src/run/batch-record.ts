@@ -1,6 +1,7 @@
 /** What a batch is to do, in a file of the state folder: `batches/BATCH.json`. With it a killed batch can be resumed. */
-import { readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { isAbsolute } from "node:path";
+import { lockNow } from "../effects/process/turn.ts";
 import { RunnerError } from "../engine/ports.ts";
 import type { Granted } from "../flow/flow.ts";
 import { shellWord } from "../flow/text/harmless.ts";
@@ -61,6 +62,31 @@ export function writeBatch(stateDir: string, record: BatchRecord): void {
 
 export function forgetBatch(stateDir: string, batch: string): void {
   rmSync(fileOf(stateDir, batch), { force: true });
+  rmSync(lockOf(stateDir, batch), { force: true });
+}
+
+export function isBatchRecorded(stateDir: string, batch: string): boolean {
+  return existsSync(fileOf(stateDir, batch));
+}
+
+/**
+ * Holds a batch for as long as this process drives it: RUN_OWNED_ELSEWHERE while another does. The file is removed with the
+ * record only, so the record is read only after the lock is taken.
+ */
+export function holdBatch(stateDir: string, batch: string): Disposable {
+  const file = lockOf(stateDir, batch);
+  const lock = lockNow(file);
+  if (lock === null)
+    throw new RunnerError(
+      "RUN_OWNED_ELSEWHERE",
+      `Batch ${batch} is being driven by another process. Wait until that is done, or stop it, and try again. If it hangs: lockstep resume ${batch} --take-over`,
+    );
+  if ("why" in lock) throw new RunnerError("JOURNAL_UNAVAILABLE", `The batch cannot be driven: ${lock.why}.`);
+  return { [Symbol.dispose]: lock.release };
+}
+
+function lockOf(stateDir: string, batch: string): string {
+  return fileInside(stateDir, FOLDER, `${batch}.lock`);
 }
 
 /** Takes runs that are about to be removed out of their batches, so that none is done again; an empty batch is forgotten. */

@@ -9,6 +9,8 @@ import { createElapsed } from "../engine/drive/stamp.ts";
 import {
   batchNamed,
   forgetBatch,
+  holdBatch,
+  isBatchRecorded,
   readBatch,
   writeBatch,
   type BatchRecord,
@@ -83,20 +85,26 @@ export async function runBatch(loaded: Loaded, options: BatchOptions): Promise<B
   const each = await forEach(options);
   await using stack = new AsyncDisposableStack();
   const journal = options.journal ?? (await journalOn(stack, loaded.project, options));
-  if (kept !== null) writeBatch(kept, record);
+  if (kept !== null) {
+    writeBatch(kept, record);
+    stack.use(holdBatch(kept, record.batch));
+  }
   const { observe: _, steered = options.journal === undefined, ...how } = options;
   const begin = beginner(loaded, record, { ...how, each, said, journal, steered });
   return await drive(record, options, kept, begin);
 }
 
-/** Items that ended are not done again, interrupted ones are resumed, and those not begun begin with the files of now. */
+/** RUN_OWNED_ELSEWHERE while a process drives it. Items that ended are not done again, interrupted ones are resumed, and those not begun begin with the files of now. */
 export async function resumeBatch(options: ResumeBatchOptions): Promise<Batch> {
   const project = findProject(options.cwd ?? process.cwd(), options.stateDir);
   const { stateDir } = project;
   const journal = await openOwnJournal(recordPlace(project), options.clock ?? systemClock, options, null);
   if (journal === null) throw new RunnerError("RUN_UNKNOWN", `No batch is recorded in ${stateDir}.`);
-  await using _ = { [Symbol.asyncDispose]: journal.close };
-  const record = readBatch(stateDir, options.batch);
+  await using stack = new AsyncDisposableStack();
+  stack.defer(journal.close);
+  const { batch } = readBatch(stateDir, options.batch);
+  if (options.takeOver !== true) stack.use(holdBatch(stateDir, batch));
+  const record = readBatch(stateDir, batch);
   const rows = await journal.rows(record.items.map(({ run }) => run));
   const isBegun = ({ run }: PlannedItem) => rows.some(({ id }) => id === run);
   const ways = waysOf(record, options, project.root);
@@ -138,7 +146,9 @@ async function drive(
   });
   const isOpen = results.some((result) => result === null || isUnfinished(result));
   if (kept !== null && !isOpen) forgetBatch(kept, record.batch);
-  return toBatch(record, kept !== null && isOpen, results, elapsed());
+  // One that was taken over may be over and forgotten.
+  const isLeft = kept !== null && isOpen && isBatchRecorded(kept, record.batch);
+  return toBatch(record, isLeft, results, elapsed());
 }
 
 /** Whether `resume` may lead on, now, once what holds the run has let go of it, or once what it needs is there again. */
@@ -192,8 +202,18 @@ function beginner(loaded: Loaded, { batch }: BatchRecord, options: Beginning): W
       }),
       ...each(item),
     };
-    return await runLoaded(loaded, how, { run: item.run, batch });
+    const result = await runLoaded(loaded, how, { run: item.run, batch });
+    if (result.code !== "RUN_EXISTS") return result;
+    return await begunElsewhere(journal, loaded.agent, item.run, (how.clock ?? systemClock).now());
   };
+}
+
+/** Another process has taken the batch over, and begun this item. */
+async function begunElsewhere(journal: Journal, agent: string, run: string, now: number): Promise<Result> {
+  const ended = await resultIfOver(journal, run, now);
+  if (ended !== null) return ended;
+  const reason = `Run ${run} was begun by another process. If that does not end it: lockstep resume ${run}`;
+  return { ...toFailure(agent, "RUN_OWNED_ELSEWHERE", reason), run };
 }
 
 function recordOf({ agent, flow, project }: Loaded, options: BatchOptions): BatchRecord {

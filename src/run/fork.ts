@@ -3,11 +3,11 @@ import type { Prepared } from "../engine/schema/prepared.ts";
 import { stateAfter } from "../engine/decide/decide.ts";
 import { fold } from "../engine/drive/drive.ts";
 import { everyFault } from "../engine/schema/schema.ts";
-import { RunnerError, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
+import { RunnerError, type Journal } from "../engine/ports.ts";
 import { inItsOwnRun, retell } from "../story/reword.ts";
 import { recordedWith, type State } from "../engine/decide/state.ts";
 import { decisionIn, type Entry, type Event, type ForkOrigin, type Led, type Reply } from "../flow/event.ts";
-import type { Flow, Flows, Step, StepId } from "../flow/flow.ts";
+import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
@@ -22,6 +22,7 @@ import { systemClock } from "./world/clock.ts";
 import type { DriveOptions } from "./options.ts";
 import { newRunId, withStack } from "./open.ts";
 import { resumedRecord, resumeFrom } from "./resume.ts";
+import { withUnrecorded, type Unrecorded } from "./unrecorded.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
 import { budgetLine, budgetOf } from "../tell/budget.ts";
 import { findVisit } from "../tell/why.ts";
@@ -65,7 +66,7 @@ export async function fork(options: ForkOptions): Promise<Result> {
     if (options.journal === undefined)
       requirePlace(project.root, recallBackend(recorded.entries), recorded.current, recorded.row.id);
     const parting = await partFrom(recorded, options, options);
-    const draft = withDraft(journal, draftOf(recorded, options, clock.now(), parting));
+    const draft = withUnrecorded(journal, draftOf(recorded, options, clock.now(), parting));
     const beforeWorktree = async () => {
       await draft.make();
       known.run = draft.row.id;
@@ -184,65 +185,11 @@ function drafted(
   return { draft, parted };
 }
 
-/** A run that is whole but not recorded yet. */
-type Draft = {
-  readonly run: NewRun;
-  readonly entries: readonly Entry[];
-  readonly adopted: Flows;
+type Draft = Unrecorded & {
   readonly wanted: Prepared;
   readonly cut: Cut;
   readonly edited: readonly string[];
 };
-
-/**
- * The journal as it is once the draft is recorded. It is recorded when it is first written to: a run that is refused
- * before that (no trust, no sandbox, no model) leaves nothing behind.
- */
-function withDraft(
-  journal: Journal,
-  { run, entries, adopted }: Draft,
-): { readonly journal: Journal; readonly row: RunRow; readonly make: () => Promise<RunHandle> } {
-  const { id, agent, digest, at } = run;
-  let made: Promise<RunHandle> | null = null;
-  const make = () => (made ??= journal.create(run, entries, adopted));
-  const row: RunRow = {
-    id,
-    agent,
-    digest,
-    createdAt: at,
-    events: entries.length,
-    last: entries.at(-1) ?? null,
-    owned: false,
-  };
-  const handle: RunHandle = {
-    run: id,
-    epoch: 1,
-    append: async (more, flows) => await (await make()).append(more, flows),
-    release: async () => await (await made)?.release(),
-  };
-  const isDraft = (other: string) => made === null && other === id;
-  const drafted: Journal = {
-    ...journal,
-    list: async (which = {}) => [
-      ...(made === null &&
-      which.before === undefined &&
-      which.owned === undefined &&
-      id.startsWith(which.prefix ?? "")
-        ? [row]
-        : []),
-      ...(await journal.list(which)),
-    ],
-    rows: async (ids) => [
-      ...ids.flatMap((other) => (isDraft(other) ? [row] : [])),
-      ...(await journal.rows(ids)),
-    ],
-    read: async (other, after = 0, limit) =>
-      isDraft(other) ? entries.slice(after, limit && after + limit) : await journal.read(other, after, limit),
-    flow: async (wanted) => own(adopted, wanted) ?? (await journal.flow(wanted)),
-    claim: async (other, how) => (isDraft(other) ? handle : await journal.claim(other, how)),
-  };
-  return { journal: drafted, row, make };
-}
 
 function draftOf(
   recorded: RecordedRun,

@@ -17,7 +17,7 @@ import type { CommandCall } from "../call.ts";
 import type { CallOf, DriveFlags, StartFlags } from "../commands.ts";
 import { driveOptions, resumeCommand, stoppedBy } from "../conduct.ts";
 import { statusLine } from "../text/progress.ts";
-import { nextAction } from "../text/report.ts";
+import { blockedBy, nextAction } from "../text/report.ts";
 import { writeSummary } from "../summary-file.ts";
 import { argsOf, boundOf, worktreeOf } from "./run.ts";
 import type { Screen } from "../screen.ts";
@@ -237,6 +237,10 @@ const MOST_ROWS = 10;
 function renderBatch(call: CommandCall<DriveFlags>, batch: Batch, paint: Paint): string {
   const { agent, items, durationMs, costUsd, knownCostUsd } = batch;
   const begun = items.flatMap(({ name, result }) => (result === null ? [] : [rowOf(name, result, paint)]));
+  const blocked = items.flatMap(({ name, result }) => {
+    const why = result === null ? null : blockedBy(result);
+    return why === null ? [] : [`${name}: ${shownInLine(why, LONGEST_DETAIL)}`];
+  });
   const idle = items.filter(({ result }) => result === null).map(({ name }) => name);
   const complete = items.filter(({ result }) => result?.success === true).length;
   const atLeast = knownCostUsd === undefined ? "" : ` · at least $${knownCostUsd.toFixed(4)}`;
@@ -249,12 +253,16 @@ function renderBatch(call: CommandCall<DriveFlags>, batch: Batch, paint: Paint):
       `${shownInLine(agent)}: ${complete} of ${items.length} complete · ${duration(durationMs)}${cost}`,
     ),
     ...table(begun).map((line) => `  ${line}`),
+    ...blocked.map((line) => `  ${line}`),
     ...(idle.length === 0 ? [] : [`  not begun: ${idle.join(", ")}`]),
     ...(next.length === 0
       ? []
       : ["  continue with:", ...next.map((line) => `    ${paint("cyan", call.typed(line))}`)]),
   ].join("\n");
 }
+
+/** Long enough for the paths and commands in it. */
+const LONGEST_DETAIL = 2000;
 
 function openRuns(call: CommandCall<DriveFlags>, items: Batch["items"]): readonly string[] {
   return items.flatMap(({ result }) =>
@@ -266,7 +274,9 @@ function openRuns(call: CommandCall<DriveFlags>, items: Batch["items"]): readonl
 
 function rowOf(name: string, result: Result, paint: Paint): readonly string[] {
   const { outcome, success, code, run, iterations, durationMs, costUsd, reason } = result;
-  const why = success ? "" : `${code ?? ""} ${shownInLine(reason.split("\n")[0] ?? "", 120)}`.trim();
+  // How to repair it is below the table.
+  const [cause = ""] = blockedBy(result)?.split("; ") ?? reason.split("\n");
+  const why = success ? "" : `${code ?? ""} ${shownInLine(cause, 120)}`.trim();
   return [
     success ? paint("green", "✓") : paint(outcome === "failed" ? "red" : "yellow", "✗"),
     name,

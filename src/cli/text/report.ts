@@ -83,12 +83,19 @@ function reasonOf(result: Shown, typed: (text: string) => string): string {
 }
 
 /** What is not done is the row "effects" to say, and how to go on the row "next". */
-function besideEffects({ reason, effects, resumable }: Shown): string {
+function besideEffects(result: Shown): string {
+  const { reason, resumable } = result;
+  const failed = blockedBy(result);
+  if (failed === null || !resumable) return reason;
+  return `${reason.slice(0, reason.indexOf(`: ${failed}\nThen `))} (see effects).`;
+}
+
+/** Why the work of a run did not get where it was to go, and what repairs that; null: something else ended the run. */
+export function blockedBy({ reason, effects }: Pick<Result, "reason" | "effects">): string | null {
   const failed = effects.find(
     ({ state, detail }) => state === "failed" && reason.includes(`: ${detail}\nThen `),
   );
-  if (failed === undefined || !resumable) return reason;
-  return `${reason.slice(0, reason.indexOf(`: ${failed.detail}\nThen `))} (see effects).`;
+  return failed?.detail ?? null;
 }
 
 /** Without the command that the row "next" gives, and without a colon that nothing follows. */

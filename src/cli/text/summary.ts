@@ -1,7 +1,7 @@
 /** How a run or a batch went, as Markdown: the summary of a CI job, or a page to attach to something. */
 import { markdownCode, markdownTable, markdownText } from "../../flow/text/markdown.ts";
 import type { Batch, Result } from "../../run/index.ts";
-import { resultText } from "./report.ts";
+import { blockedBy, resultText } from "./report.ts";
 import { count, duration } from "./text.ts";
 
 /** Of a long text the beginning: a CI system refuses a summary that is too long. */
@@ -90,7 +90,9 @@ export function batchSummary(
               markdownText(result.run ?? ""),
               `${result.success ? "✅" : "❌"} ${result.outcome}`,
               duration(result.durationMs),
-              result.success ? "" : markdownText(result.reason.split("\n")[0] ?? "", 300),
+              result.success
+                ? ""
+                : markdownText(blockedBy(result) ?? result.reason.split("\n")[0] ?? "", 300),
             ],
       ),
     ),

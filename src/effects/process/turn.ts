@@ -35,7 +35,7 @@ export type Turn = { readonly release: () => void } | { readonly why: string };
 export async function takeTurn(common: string, longestMs = LONGEST_MS): Promise<Turn> {
   const file = join(common, "info", "lockstep-merge.lock");
   for (let waited = 0; waited <= longestMs; waited += POLL_MS) {
-    const turn = attempt(file);
+    const turn = lockNow(file);
     if (turn !== null) return turn;
     await sleep(POLL_MS);
   }
@@ -47,7 +47,7 @@ const LONGEST_MS = 120_000;
 const SQLITE_BUSY = 5;
 
 /** null: somebody else has it. */
-function attempt(file: string): Turn | null {
+export function lockNow(file: string): Turn | null {
   let db: DatabaseSync | undefined;
   try {
     mkdirSync(join(file, ".."), { recursive: true });

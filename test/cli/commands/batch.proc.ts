@@ -56,6 +56,32 @@ function git(world: World, ...args: readonly string[]): string {
 const batchOf = (ran: Parameters<typeof onlyDocument>[0]) => onlyDocument(ran) as unknown as Batch;
 const notesIn = (world: World) => readdirSync(world.root).filter((name) => name.startsWith("note-"));
 
+test("a conflict is reported with its files and the command that resolves it, in the table and in the summary", async () => {
+  using world = createRepository();
+  // Both have begun before either is merged.
+  const command =
+    "git branch --show-current > same.md; n=0; while [ $(git branch | wc -l) -lt 3 ] && [ $n -lt 600 ]; do n=$((n+1)); sleep 0.1; done";
+  const call = { step: "initial.note", calls: [{ name: "Bash", input: { command } }] };
+  world.write("script.json", script(call, ...REPLIES.slice(1)));
+  git(world, "commit", "-qam", "script");
+  const ran = await world.lockstep(
+    [...RUN, "--issues", "3,4", "--worktree", "--summary", "summary.md"],
+    TRUSTING,
+  );
+  assert.equal(ran.code, 1, ran.stderr);
+  const [, issue = ""] =
+    /✗ +(#\d) .*FINALIZE_FAILED not merged: main and \S+ are in conflict over same\.md\n/.exec(ran.stderr) ??
+    [];
+  assert.notEqual(issue, "", ran.stderr);
+  const below = ran.stderr.slice(ran.stderr.indexOf("1 of 2 complete"));
+  assert.match(
+    below,
+    new RegExp(`\\n  ${issue}: not merged: .*; resolve that with: git -C \\S+ merge main\\n`),
+  );
+  assert.match(below, /continue with:\n +lockstep resume/);
+  assert.match(readFileSync(join(world.root, "summary.md"), "utf8"), /in conflict over same/);
+});
+
 test("each issue has a run in a worktree, and all of their work is merged", async () => {
   using world = createRepository();
   const ran = await world.lockstep(
