@@ -17,6 +17,15 @@ test("every room imports only what it may", () => {
   );
 });
 
+/** One declaration after the other: commands, and kinds of events. */
+const TABLES = new Set(["src/cli/commands.ts", "src/flow/event.ts"]);
+
+test("no file has more than 400 lines that is not a table", () => {
+  const lines = (file: string) => readFileSync(root + file, "utf8").trimEnd().split("\n").length;
+  const long = files.filter((file) => lines(file) > 400);
+  assert.deepEqual(long.toSorted(), [...TABLES].toSorted());
+});
+
 /** The imports of a file that its room does not allow. */
 function forbiddenIn(file: string, imports: readonly string[]): readonly string[] {
   const room = roomOf(file.slice("src/".length));

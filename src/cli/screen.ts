@@ -52,7 +52,11 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
   const { stdin, stdout, stderr, env } = terminal;
   const isPlain = isOn(env.CI) || env.TERM === "dumb";
   const isLive = !quiet && !isPlain && stderr.isTTY === true;
-  const drawn = (text: string) => (isAscii(env) ? asciiOf(harmless(text)) : harmless(text));
+  const [outHas, errHas] = [stdout, stderr].map((stream) => hasColours(stream, env, color, isPlain));
+  const drawn = (text: string, has = errHas) => {
+    const safe = has === true ? harmless(text) : shown(text);
+    return isAscii(env) ? asciiOf(safe) : safe;
+  };
   let status: string | null = null;
   /** Messages that came while a person typed; null: no one is typing. */
   let held: string[] | null = null;
@@ -82,10 +86,10 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
     if (held === null) say(text);
     else held.push(text);
   };
-  const err = createPaint(hasColours(stderr, env, color, isPlain));
+  const err = createPaint(errHas === true);
   const width = () => Math.max(20, stderr.columns || 80);
   return {
-    print: (text) => put(drawn(text)),
+    print: (text) => put(drawn(text, outHas)),
     emit: put,
     document: (value) => {
       stdout.write(`${jsonLine(value, stdout.isTTY === true ? 2 : undefined)}\n`);
@@ -124,14 +128,14 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
     get width() {
       return width();
     },
-    out: createPaint(hasColours(stdout, env, color, isPlain)),
+    out: createPaint(outHas === true),
     err,
   };
 }
 
 const PROMPT = "> ";
 
-/** The last door: whatever a line was made of, the terminal obeys only the colours of `createPaint`. */
+/** The last door: whatever a line was made of, the terminal obeys only the colours of `createPaint`, where it has any. */
 function harmless(text: string): string {
   return text
     .split(COLOURS)

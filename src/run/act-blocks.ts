@@ -37,7 +37,7 @@ export function createBlocks(outside: Outside): Blocks {
   const tries = new Map<string, number>();
   const passing = new Set<string>();
   const hear = (key: string) => void passing.add(key);
-  const base = { ...ground, run, agent: flow.agent, cwd, github, signal, passing: hear };
+  const base = { ...ground, tidy: redactor.text, run, agent: flow.agent, cwd, github, signal, passing: hear };
 
   return {
     carryOut: async (due, args, record) => {

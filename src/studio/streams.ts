@@ -123,7 +123,12 @@ export function createStreams(most = MOST_STREAMS): Streams {
     };
     pages.add(page);
     deafen ??= listen(studio, worded);
-    void greet().catch(() => line.close());
+    void greet().catch(async (error: unknown) => {
+      if (!(error instanceof RunnerError)) return line.close();
+      const cursor = await studio.news.ready();
+      // A journal that is away is in the news, and so is its return.
+      if (studio.news.problem() === null) say({ type: "reset" }, cursor);
+    });
     return page;
   };
 

@@ -162,6 +162,13 @@ export const FILES: readonly Case[] = [
     code: 2,
     says: /pipe, not a regular/,
   },
+  ...["", "--color"].map((flag): Case => ({
+    name: `colours in the name of an agent ${flag}`,
+    prepare: (world) => world.write(".agent/ev\u001b[31mil/stages/go.md", "x"),
+    args: ["list", ...(flag === "" ? [] : [flag])],
+    code: 0,
+    says: /ev\\x1b\[31mil/,
+  })),
   { name: "a pipe as the list", prepare: instead(AGENT, fifo), args: ["list"], code: 0, says: /a / },
   {
     name: "a pipe as a stage",

@@ -40,6 +40,8 @@ for (const [text, written] of [
   ["a\u001b]0;PWN\u0007b", "a\\x1b]0;PWN\\x07b"],
   ["a\u001b[2J\u001b[8mb\r\u202e\u009b2J", "a\\x1b[2J\\x1b[8mb\\r\\u202e\\x9b2J"],
   ["control: a\n\tb é ✓", "control: a\n\tb é ✓"],
+  ["“.git\u200c/config” a\u00adb \ufeffc", "“.git\\u200c/config” a\\xadb \\ufeffc"],
+  ["control: می\u200cخواهم 👩\u200d🔬", "control: می\u200cخواهم 👩\u200d🔬"],
   [`control: ${createPaint(true)("red", "a")}`, "control: \u001b[31ma\u001b[39m"],
 ] as const) {
   test(`whatever a line is made of, the terminal obeys only our colours: ${JSON.stringify(text)}`, async () => {
@@ -56,6 +58,21 @@ for (const [text, written] of [
     assert.deepEqual(stderr.written, [`${written}\n`, `${written}\n`, `${written}\n> `]);
   });
 }
+
+for (const [out, err] of [
+  [true, false],
+  [false, true],
+  [false, false],
+] as const)
+  test(`a stream without colours shows those of foreign text: stdout ${out}, stderr ${err}`, () => {
+    const [stdout, stderr] = [stream(out), stream(err)];
+    const env = { LANG: "C.UTF-8" };
+    const screen = createScreen({ stdin: { isTTY: false }, stdout, stderr, env }, manners);
+    screen.print(`ev\u001b[31mil ${screen.out("red", "ours")}`);
+    screen.tell(`ev\u001b[31mil ${screen.err("red", "ours")}`);
+    const [raw, spelled] = ["ev\u001b[31mil \u001b[31mours\u001b[39m\n", "ev\\x1b[31mil ours\n"];
+    assert.deepEqual([stdout.written, stderr.written], [[out ? raw : spelled], [err ? raw : spelled]]);
+  });
 
 test("the live line is taken away before anything else is written, and put back", () => {
   const stderr = stream(true);

@@ -16,7 +16,7 @@ import { errorText } from "../../flow/text/harmless.ts";
 import { isInside, isInsideAny } from "../gate/paths.ts";
 import {
   gitPlaces,
-  isWhole,
+  isWholeRepository,
   keyOf,
   nestedIn,
   nestedPlaces,
@@ -134,7 +134,7 @@ export type Refused = { readonly path: string; readonly to: string | null };
  */
 export function quarantine(watched: readonly Planted[]): readonly Refused[] {
   const moved = movedAway(watched.filter(({ isModule }) => isModule !== true));
-  const broken = watched.find(({ path, isModule }) => isModule === true && !isWhole(String(path)));
+  const broken = watched.find(({ path, isModule }) => isModule === true && !isWholeRepository(String(path)));
   if (broken === undefined) return moved;
   throw new Error(`${String(broken.path)} is not a repository any more (see its HEAD, objects and refs)`);
 }

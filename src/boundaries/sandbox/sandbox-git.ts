@@ -179,7 +179,7 @@ function controlFolder(folder: string, names: readonly string[] = FIXED): GitPla
   const modules = join(folder, "modules");
   const below = moduleFolders(modules);
   if (below === null) return together([opened(folder, names), { mounts: [keptAs(modules)], watched: [] }]);
-  const whole = below.filter(isWhole);
+  const whole = below.filter(isWholeRepository);
   const others = below.filter((path) => !whole.includes(path));
   return together([
     opened(folder, names),
@@ -225,7 +225,7 @@ function moduleFolders(folder: string): readonly string[] | null {
     if (!(lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false)) return true;
     all.push(path);
     if (depth > DEEPEST_MODULES || all.length > MOST_MODULES) return false;
-    const names = isWhole(path) ? ["modules"] : isRepository(path) ? [] : readdirSync(path);
+    const names = isWholeRepository(path) ? ["modules"] : isRepository(path) ? [] : readdirSync(path);
     return names.every((name) => collect(join(path, name), depth + 1));
   };
   try {
@@ -242,7 +242,7 @@ const DEEPEST_MODULES = 8;
  * Whether git takes a folder for a repository. It refuses to use one inside of another, but not inside of one whose HEAD a
  * command took away.
  */
-export function isWhole(folder: string): boolean {
+export function isWholeRepository(folder: string): boolean {
   try {
     for (const name of ["objects", "refs"]) accessSync(join(folder, name), constants.X_OK);
     return /^(?:ref:\s*refs\/|[0-9a-f]{40})/i.test(textIn(join(folder, "HEAD")));

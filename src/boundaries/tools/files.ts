@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
+import { holdsRedacted, losesSecret, REDACTED } from "../../flow/text/redacted.ts";
 import { pinnedReason } from "./pinned.ts";
 import type { InGround, Pins } from "../../flow/machine/ground.ts";
 import { defineTool, done, failedCall, type ToolOutcome, type Tool } from "./tool.ts";
@@ -51,16 +52,25 @@ function writeTool(): Tool {
     description: "Writes a file as a whole. Folders that are missing are made; an existing file is replaced.",
     required: ["file_path", "content"],
     properties: { file_path: FILE_PATH, content: { type: "string", description: "The whole new content" } },
-    run: async ({ file_path, content }, { ground, call }) => {
+    run: async ({ file_path, content }, { ground, call, tidy }) => {
       const place = ground.writing(file_path);
       if (place.kind === "refused") return place;
       using pins = ground.pin();
       const existing = await lstat(makeWay(pins, place)).catch(() => null);
       if (existing !== null && !existing.isFile())
         return failedCall(`${place.shown} exists and is not a file.`);
+      const isMarked = holdsRedacted(content);
+      if (isMarked && tidy !== undefined && existing !== null) {
+        const file = await readPinned(pins, place.parts);
+        if (file.kind === "text" && losesSecret(file.text, tidy(file.text), content))
+          return failedCall(
+            `${place.shown} was not written: it holds a secret, which ${REDACTED} would replace. Change the other lines with Edit.`,
+          );
+      }
       await replaceFile(pins, place, content, existing?.mode ?? null, call);
       const verb = existing === null ? "Created" : "Replaced";
-      return done(`${verb} ${place.shown} (${Buffer.byteLength(content)} bytes).`);
+      const note = isMarked ? ` It holds ${REDACTED} as text, not the secret that this mark stands for.` : "";
+      return done(`${verb} ${place.shown} (${Buffer.byteLength(content)} bytes).${note}`);
     },
   });
 }
@@ -96,7 +106,9 @@ function editTool(): Tool {
       const pieces = file.text.split(before);
       const count = pieces.length - 1;
       if (count === 0)
-        return failedCall(`old_string does not occur in ${place.shown}. Read the file and copy it exactly.`);
+        return failedCall(
+          `old_string does not occur in ${place.shown}. ${holdsRedacted(old_string) ? `Leave out ${REDACTED}: a secret stands there.` : "Read the file and copy it exactly."}`,
+        );
       if (count > 1 && !replace_all) {
         return failedCall(
           `old_string occurs ${count} times in ${place.shown}. Add lines around it until it is unique, or set replace_all.`,

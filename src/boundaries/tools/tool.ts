@@ -28,6 +28,8 @@ export type ToolSurroundings = {
   readonly search?: RunToolProcess;
   /** What tools start themselves. Absent: nothing but the shell of the system. */
   readonly programs?: Pick<Programs, "bash" | "rg">;
+  /** What a model sees of a text; absent: all of it. */
+  readonly tidy?: (text: string) => string;
   /** What AskUserQuestion is answered with. */
   readonly autoResponse: string;
   /** Absent: GitHub is switched off. */

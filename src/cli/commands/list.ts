@@ -17,7 +17,7 @@ export async function listProject({ cwd, stateDir, flags, screen, typed }: Comma
     screen.tell(typed(`There is no agent in ${project.agentsDir}. Create one with: lockstep init NAME`));
   } else {
     const rows = agents.map(({ agent, flow, problems }) => [
-      agent,
+      shownInLine(agent),
       hasErrors(problems) ? "cannot run" : "ok",
       (flow?.parameters ?? []).map(({ flag, required }) => (required ? flag : `[${flag}]`)).join(" ") || "-",
       shownInLine(flow?.description ?? countProblems(problems), 100),

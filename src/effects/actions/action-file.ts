@@ -2,6 +2,7 @@
 import { constants } from "node:fs";
 import { lstat, open, rename, rm, type FileHandle } from "node:fs/promises";
 import type { Pins } from "../../flow/machine/ground.ts";
+import { holdsRedacted, losesSecret, REDACTED } from "../../flow/text/redacted.ts";
 import { CAREFUL, openToRead, reasonOf } from "../grounded.ts";
 import { applied, failedEffect, type Act, type Done } from "./ledger.ts";
 
@@ -16,6 +17,8 @@ export type FileAct = {
   readonly mode: "append" | "write";
   /** The detail of an attempt whose end is not recorded. */
   readonly past: string | null;
+  /** What a model sees of a text; absent: all of it. */
+  readonly tidy?: (text: string) => string;
 };
 
 export async function fileAct(it: FileAct): Promise<Act> {
@@ -89,7 +92,10 @@ async function holds(target: Target, bytes: Buffer): Promise<boolean> {
 }
 
 /** All or nothing. What a killed process left behind has the name that the same act has again when it is repeated. */
-async function replace({ parts, pin, key, shown }: FileAct, bytes: Buffer): Promise<Done> {
+async function replace(it: FileAct, bytes: Buffer): Promise<Done> {
+  const { parts, pin, key, shown } = it;
+  if (await isSecretLost(it))
+    return failedEffect(`${shown} was not written: it holds a secret, which ${REDACTED} would replace`);
   using pins = pin();
   const path = pins.at(parts, "make");
   const existing = await lstat(path).catch(() => null);
@@ -114,6 +120,17 @@ async function replace({ parts, pin, key, shown }: FileAct, bytes: Buffer): Prom
     throw error;
   }
   return applied(`wrote ${shown}`);
+}
+
+async function isSecretLost(it: FileAct): Promise<boolean> {
+  const { content, tidy } = it;
+  if (tidy === undefined || !holdsRedacted(content)) return false;
+  const length = Math.min(await sizeOf(it), MOST_SINCE);
+  const before = await looked(it, async (path) => {
+    await using handle = await openToRead(path);
+    return (await read(handle, 0, length)).toString("utf8");
+  });
+  return before !== null && losesSecret(before, tidy(before), content);
 }
 
 type Appending = {

@@ -30,6 +30,8 @@ export type ActionSurroundings = Pick<BlocksDue, "settings" | "mayWrite" | "comp
   readonly writing: (path: string) => GroundPlace;
   /** Holds the working directory while a file in it is written. */
   readonly pin: () => Pins;
+  /** What a model sees of a text. */
+  readonly tidy: (text: string) => string;
   readonly github: () => Promise<GithubOutcome<GithubClient>>;
   readonly passing: (key: string) => void;
   /** The process of the module that carries out this type. */
@@ -118,7 +120,7 @@ async function byModule(action: Action, at: ActionPlace, world: ActionSurroundin
 async function toFile(
   action: Action,
   { key, past }: ActionPlace,
-  { mayWrite, writing, pin }: ActionSurroundings,
+  { mayWrite, writing, pin, tidy }: ActionSurroundings,
 ): Promise<ActionRequest> {
   const read = readActionFields(FILE, action);
   if (!read.ok) return read;
@@ -130,7 +132,7 @@ async function toFile(
   const before = past(key);
   const { parts, shown } = place;
   const begun = before?.state === "intended" ? before.detail : null;
-  return asked(await fileAct({ key, parts, pin, shown, content: action.content, mode, past: begun }));
+  return asked(await fileAct({ key, parts, pin, shown, content: action.content, mode, past: begun, tidy }));
 }
 
 // On GitHub.

@@ -1,7 +1,13 @@
 /** Foreign text made harmless: what a terminal would obey, or what would break a line, is spelled out. */
 
+/** They have no width. Between other letters and in emoji they have a purpose; beside ASCII they only disguise a name. */
+const NO_WIDTH = "[\\u00ad\\u180e\\u200b-\\u200d\\u2060-\\u2064\\ufeff]";
+
 /** Control characters, and those that turn the direction of writing: a terminal acts on them, a reader cannot see them. */
-const UNSEEN = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const UNSEEN = new RegExp(
+  `[\\p{Cc}\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]|(?<=[!-~])${NO_WIDTH}|${NO_WIDTH}(?=[!-~])`,
+  "gu",
+);
 
 /** Most text is plain: then it need not be searched for each of those. */
 const PLAIN = /^[ -~]*$/;

@@ -9,7 +9,17 @@ export function redactedAs(name: string): string {
 
 /** Whether a secret was taken out: what is left must not be used in its place. */
 export function holdsRedacted(text: string): boolean {
-  return /\[redacted(?::[\w-]+)?\]/.test(text);
+  return marksIn(text) > 0;
+}
+
+function marksIn(text: string): number {
+  return text.match(/\[redacted(?::[\w-]+)?\]/g)?.length ?? 0;
+}
+
+/** Whether `text`, in the place of `before`, has marks where secrets were. `shown`: what can be seen of `before`. */
+export function losesSecret(before: string, shown: string, text: string): boolean {
+  const own = marksIn(before);
+  return marksIn(shown) > own && marksIn(text) > own;
 }
 
 /** Said to somebody who gives a text with such a mark. */

@@ -106,6 +106,7 @@ function allPorts(around: PortsContext): Ports {
       exec,
       search,
       programs,
+      tidy: redactor.text,
       autoResponse,
       protect: [],
       guarded,
