@@ -153,7 +153,7 @@ for (const isEnded of [true, false])
     };
     const batch = await begin({
       items: ["#1", "#2"].map((name) => ({ name, args: {} })),
-      script: replies(["while [ ! -e go ]; do sleep 0.02; done; rm go"], env),
+      script: replies(["for n in $(seq 3000); do [ -e go ] && break; sleep 0.02; done; rm go"], env),
       onBatch: (given) => void (batchName = given!),
       observe: (_item, _entry, { run }) => void (other ??= beginOther(run)),
     });

@@ -32,7 +32,8 @@ async function stopped(world: Repository, lines: readonly string[]): Promise<{ r
 
 test("a fork of a run that is being driven leaves its files alone, and says which it goes without", async () => {
   const world = repository();
-  const wait = "echo original > orig.txt; while [ ! -e go ]; do sleep 0.02; done; rm go";
+  const wait =
+    "echo original > orig.txt; for n in $(seq 3000); do [ -e go ] && break; sleep 0.02; done; rm go";
   let run = "";
   const original = world.run([wait], { onRun: (id) => void (run = id) });
   const tree = () => join(world.home, ".worktrees", `worker-${run.slice(0, 6)}`);
