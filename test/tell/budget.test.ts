@@ -11,7 +11,10 @@ function flowOf(
   steps: { readonly [id: string]: StepSketch & { readonly aside?: string } },
   more: Partial<Flow> = {},
 ): Flow {
-  const flow = sketchFlow(steps, { checks: { proof: sketchCheck("proof", "true") }, ...more });
+  const sketches = Object.fromEntries(
+    Object.entries(steps).map(([id, { aside: _aside, ...sketch }]) => [id, sketch]),
+  );
+  const flow = sketchFlow(sketches, { checks: { proof: sketchCheck("proof", "true") }, ...more });
   return {
     ...flow,
     steps: Object.fromEntries(
