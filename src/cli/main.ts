@@ -16,8 +16,11 @@ const OLDEST_NODE = 24;
 /** Commands whose last line on stdout is always the outcome. */
 const RUNNING: ReadonlySet<string> = new Set(["run", "resume", "fork", "continue"]);
 const NAMES_A_PROXY = ["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"];
-/** Exit codes as shells report the signals that ended a process. */
-const LEFT_BY = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+/**
+ * Exit codes as shells report the signals that ended a process. SIGHUP comes last: Node has handlers of its own for the
+ * others, so that a process whose SIGHUP is caught is seen from outside to listen for all of them.
+ */
+const LEFT_BY = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 /** Commands that keep most of what they make while they search: they need room for young objects. */
 const SEARCHING: ReadonlySet<string> = new Set(["test", "fuzz", "mutate"]);
 /** Only what takes longer bounds its memory: loading what does it would cost a short command more than it saves. */

@@ -185,7 +185,7 @@ async function signalled(
   return { ran: await ended(), wasListening: wasListening || wasOver, wasOver };
 }
 
-/** Node itself catches SIGINT and SIGTERM from its first moment on; a caught SIGHUP is ours. */
+/** Node itself catches SIGINT and SIGTERM from its first moment on; a caught SIGHUP is ours, and the last that we catch. */
 function isListening(pid: number): boolean {
   try {
     const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
