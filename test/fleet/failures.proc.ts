@@ -1,6 +1,6 @@
 /**
  * What happens to the runs of a fleet when workers and the server fail: workers are processes, the server is real, and the
- * model counts its questions. FLEET_OUTAGES chooses for how long the server is away.
+ * model counts its questions. FLEET_KILLS_BESIDE and FLEET_OUTAGES choose how often and for how long.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -16,7 +16,7 @@ import { needsFleet, programs } from "./fleet-server.ts";
 
 const { skip } = needsFleet("a fleet whose workers and server fail");
 /** Beside a worker that lives; kills.proc.ts kills at every write and question. */
-const KILLS = 2;
+const KILLS = Number(process.env.FLEET_KILLS_BESIDE ?? 2);
 const OUTAGES = (process.env.FLEET_OUTAGES ?? "12").split(",").map(Number);
 const SLOTS = 10;
 
