@@ -135,7 +135,7 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
 
 const PROMPT = "> ";
 
-/** The last door: whatever a line was made of, the terminal obeys only the colours of `createPaint`, where it has any. */
+/** All output goes through this: of the escape codes in a line only the colours of `createPaint` reach the terminal, and none where it has no colours. */
 function harmless(text: string): string {
   return text
     .split(COLOURS)

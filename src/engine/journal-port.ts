@@ -106,7 +106,7 @@ export type News = {
   readonly lost: boolean;
 };
 
-/** `entry` is null where it is damaged: reading the run tells why. */
+/** `entry` is null where it is damaged: reading the run reports why. */
 export type NewEntry = { readonly run: string; readonly seq: number; readonly entry: Entry | null };
 
 export type RunRow = {

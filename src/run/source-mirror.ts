@@ -41,7 +41,7 @@ function forbidden(
     : "no pattern matches it. Add its address to fleet.repositories in the config.json of the worker";
 }
 
-/** The remote that git is told of. One that is forbidden is left out where the run has its files without it, and pushes nothing. */
+/** The remote that git is configured with. A forbidden one is left out if the run has its files without it and pushes nothing. */
 export function remoteFor(options: MirrorOptions, remote: Remote | null): Remote | null {
   const fault = remote === null ? null : forbidden(options, remote);
   if (remote === null || fault === null) return remote;

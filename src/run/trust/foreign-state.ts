@@ -122,7 +122,7 @@ function callLine(name: string, input: Json): string {
   return `${name} with recorded replies: ${typeof command === "string" ? command : JSON.stringify(input)}`;
 }
 
-/** What a foreign run would do, line by line and whole: the author of the record chooses which line comes last. */
+/** All that a foreign run would do, line by line. Nothing is cut: the author of the record could put the dangerous line behind the cut. */
 export function foreignLines({ run }: ForeignQuestion): readonly string[] {
   if (run === null) return [];
   const times = new Map<string, number>();
