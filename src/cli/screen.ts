@@ -86,11 +86,11 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
     if (held === null) say(text);
     else held.push(text);
   };
-  const err = createPaint(errHas === true);
+  const err = createPaint(errHas === true, MARK);
   const width = () => Math.max(20, stderr.columns || 80);
   return {
     print: (text) => put(drawn(text, outHas)),
-    emit: put,
+    emit: (text) => put(unmarked(text)),
     document: (value) => {
       stdout.write(`${jsonLine(value, stdout.isTTY === true ? 2 : undefined)}\n`);
       terminal.answered?.();
@@ -119,7 +119,7 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
     status: (text) => {
       if (!isLive || held !== null) return;
       erase();
-      const cut = (line: string) => err("dim", line.slice(0, width() - 1));
+      const cut = (line: string) => unmarked(err("dim", line.slice(0, width() - 1)));
       status = text === null ? null : drawn(text).split("\n").map(cut).join("\n");
       if (status !== null) stderr.write(status);
     },
@@ -128,19 +128,23 @@ export function createScreen(terminal: Terminal, { quiet, color }: Manners): Scr
     get width() {
       return width();
     },
-    out: createPaint(outHas === true),
+    out: createPaint(outHas === true, MARK),
     err,
   };
 }
 
 const PROMPT = "> ";
 
-/** All output goes through this: of the escape codes in a line only the colours of `createPaint` reach the terminal, and none where it has no colours. */
+/** All output goes through this: of the escape codes in a line only our own colours reach the terminal, and none where it has no colours. */
 function harmless(text: string): string {
   return text
     .split(COLOURS)
-    .map((part, place) => (place % 2 === 1 ? part : seen(part)))
+    .map((part, place) => (place % 2 === 1 ? unmarked(part) : seen(part)))
     .join("");
+}
+
+function unmarked(text: string): string {
+  return text.replaceAll(`${MARK}m`, "m");
 }
 
 function seen(text: string): string {
@@ -151,8 +155,11 @@ function seen(text: string): string {
 const NO_WIDTH =
   /(?<=[!-~])[\u00ad\u180e\u200b-\u200d\u2060-\u2064\ufeff]|[\u00ad\u180e\u200b-\u200d\u2060-\u2064\ufeff](?=[!-~])/gu;
 
+/** In the codes of our own colours until they are written. It is new in every process, so that no foreign text can hold it. */
+const MARK = `;${Math.floor(Math.random() * 2 ** 48)}`;
+
 const ESCAPE = "\u001b";
-const COLOURS = new RegExp(`(${ESCAPE}\\[(?:1|2|22|31|32|33|36|39)m)`);
+const COLOURS = new RegExp(`(${ESCAPE}\\[(?:1|2|22|31|32|33|36|39)${MARK}m)`);
 
 /** `--color` and `--no-color`, then FORCE_COLOR, then NO_COLOR, then what the stream is: the order Node itself keeps. */
 function hasColours(stream: Stream, env: Terminal["env"], color: boolean | null, isPlain: boolean): boolean {

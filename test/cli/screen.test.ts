@@ -42,7 +42,8 @@ for (const [text, written] of [
   ["control: a\n\tb é ✓", "control: a\n\tb é ✓"],
   ["“.git\u200c/config” a\u00adb \ufeffc", "“.git\\u200c/config” a\\u00adb \\ufeffc"],
   ["control: می\u200cخواهم 👩\u200d🔬", "control: می\u200cخواهم 👩\u200d🔬"],
-  [`control: ${createPaint(true)("red", "a")}`, "control: \u001b[31ma\u001b[39m"],
+  [`ours or not: ${createPaint(true)("red", "a")}`, "ours or not: \\x1b[31ma\\x1b[39m"],
+  ["\u001b[31;1ma\u001b[0m", "\\x1b[31;1ma\\x1b[0m"],
 ] as const) {
   test(`whatever a line is made of, the terminal obeys only our colours: ${JSON.stringify(text)}`, async () => {
     const [stdout, stderr] = [stream(true), stream(true)];
@@ -60,18 +61,19 @@ for (const [text, written] of [
 }
 
 for (const [out, err] of [
+  [true, true],
   [true, false],
   [false, true],
   [false, false],
 ] as const)
-  test(`a stream without colours shows those of foreign text: stdout ${out}, stderr ${err}`, () => {
+  test(`colours of foreign text are spelled out, with and without colours of our own: stdout ${out}, stderr ${err}`, () => {
     const [stdout, stderr] = [stream(out), stream(err)];
     const env = { LANG: "C.UTF-8" };
     const screen = createScreen({ stdin: { isTTY: false }, stdout, stderr, env }, manners);
     screen.print(`ev\u001b[31mil ${screen.out("red", "ours")}`);
     screen.tell(`ev\u001b[31mil ${screen.err("red", "ours")}`);
-    const [raw, spelled] = ["ev\u001b[31mil \u001b[31mours\u001b[39m\n", "ev\\x1b[31mil ours\n"];
-    assert.deepEqual([stdout.written, stderr.written], [[out ? raw : spelled], [err ? raw : spelled]]);
+    const [painted, plain] = ["ev\\x1b[31mil \u001b[31mours\u001b[39m\n", "ev\\x1b[31mil ours\n"];
+    assert.deepEqual([stdout.written, stderr.written], [[out ? painted : plain], [err ? painted : plain]]);
   });
 
 test("the live line is taken away before anything else is written, and put back", () => {

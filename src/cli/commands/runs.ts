@@ -74,7 +74,8 @@ function drawer(
     if (drawn === before) return;
     const back = before === "" ? "" : `\u001b[${before.split("\n").length}A\u001b[J`;
     before = drawn;
-    host.stdout.write(`${back}${drawn}\n`);
+    if (back !== "") host.stdout.write(back);
+    screen.print(drawn);
   };
 }
 

@@ -8,10 +8,17 @@ export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 /** Colours a text, or gives it back as it is where there are no colours. */
 export type Paint = (style: Style, text: string) => string;
 
-export function createPaint(colours: boolean): Paint {
-  return colours
-    ? (style, text) => util.styleText(style, text, { validateStream: false })
-    : (_, text) => text;
+/** `mark` goes into each code, so that somebody can tell our codes from those in foreign text, and takes it out again. */
+export function createPaint(colours: boolean, mark = ""): Paint {
+  if (!colours) return (_, text) => text;
+  return (style, text) => {
+    const [begin, end] = util.inspect.colors[style]!.map((code) => `\u001b[${code}${mark}m`) as [
+      string,
+      string,
+    ];
+    // Where a colour within this one ends, this one goes on.
+    return `${begin}${text.replaceAll(end, `${end}${begin}`)}${end}`;
+  };
 }
 
 export { jsonLine, shellWord, shown, shownInLine } from "../../flow/text/harmless.ts";

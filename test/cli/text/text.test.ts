@@ -36,7 +36,11 @@ test("JSON for a terminal holds no control character and says the same", () => {
 
 test("colours are there or not", () => {
   assert.equal(createPaint(false)("red", "x"), "x");
-  assert.equal(createPaint(true)("red", "x"), "\u001b[31mx\u001b[39m");
+  const paint = createPaint(true);
+  assert.equal(paint("red", "x"), "\u001b[31mx\u001b[39m");
+  assert.equal(createPaint(true, ";7")("red", "x"), "\u001b[31;7mx\u001b[39;7m");
+  const inner = paint("dim", `a${paint("bold", "b")}c`);
+  assert.equal(inner, "\u001b[2ma\u001b[1mb\u001b[22m\u001b[2mc\u001b[22m");
 });
 
 test("columns line up", () => {
