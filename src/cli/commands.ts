@@ -1227,21 +1227,27 @@ const DECLARED = {
     examples: ["lockstep import run.json", "lockstep import run.json --as theirs"],
   },
   trust: {
-    summary: "show what an agent needs your trust for, list what you trust, or revoke trust",
+    summary: "show what an agent needs your trust for, give it, list what you trust, or revoke trust",
     words: [
-      { name: "show|list|revoke", is: ["show", "list", "revoke"] },
+      { name: "show|add|list|revoke", is: ["show", "add", "list", "revoke"] },
       { name: "NAME|DIGEST|DIR", optional: true, is: "agent" },
     ],
-    flags: [{ name: "all", help: "with revoke: revoke all trust" }, SANDBOX],
+    flags: [
+      { name: "all", help: "with revoke: revoke all trust" },
+      { name: "trust", takes: "DIGEST", help: "with add: trust exactly the files with this digest" },
+      SANDBOX,
+    ],
     details: [
       "show NAME prints everything that the agent's files make Lockstep do, its digest, and whether you trust it;",
-      "the exit code is 3 if a run would need your trust first. revoke takes an agent of this project, a digest, the",
-      "folder of a project, or a state folder (.lockstep), which is then read-only until you accept it again.",
+      "the exit code is 3 if a run would need your trust first. add NAME asks for that trust on a terminal, or takes",
+      "--trust DIGEST, and runs nothing. revoke takes an agent of this project, a digest, the folder of a project,",
+      "or a state folder (.lockstep), which is then read-only until you accept it again.",
       "list also shows your state folders. revoke --all keeps those that your own runs created.",
       "Trust is stored in lockstep/trust/ and lockstep/states/ in your config folder.",
     ],
     examples: [
       "lockstep trust show iterator",
+      "lockstep trust add iterator",
       "lockstep trust list --json",
       "lockstep trust revoke iterator",
       "lockstep trust revoke --all",

@@ -64,7 +64,7 @@ export async function callAgent(agent: string, call: McpCall, ground: McpGround)
 export function trustWords(agent: string, { typed }: McpGround): string {
   return (
     `The user has to trust agent "${agent}" first: its files make Lockstep run commands. ` +
-    `Trust is given in a terminal only: ${typed(`lockstep trust show ${agent}`)}`
+    `Trust is given in a terminal only: ${typed(`lockstep trust add ${agent}`)}`
   );
 }
 

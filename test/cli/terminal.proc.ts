@@ -367,6 +367,20 @@ describe("on a terminal", { concurrency: 3, ...terminal }, () => {
 
   for (const [typed, code] of [
     ["y", 0],
+    ["no", 3],
+  ] as const)
+    test(`trust add asks, and ${JSON.stringify(typed)} ends in exit ${code}: nothing is run`, async () => {
+      using world = createWorld();
+      writeCheckedAgent(world, "careful", "touch ran");
+      const shown = await typedAt(world, ["trust", "add", "careful"], [`${typed}\n`]);
+      assert.match(shown, /makes Lockstep do this:\r\n {2}\$ touch ran\r\nTrust exactly this/);
+      assert.match(shown, new RegExp(`exit ${code}`));
+      assert.ok(!existsSync(join(world.root, "ran")));
+      assert.equal((await world.lockstep(["trust", "show", "careful"])).code, code);
+    });
+
+  for (const [typed, code] of [
+    ["y", 0],
     ["", 3],
     ["no", 3],
   ] as const) {

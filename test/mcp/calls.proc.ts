@@ -435,7 +435,7 @@ describe("trust and limits", { concurrency: 2, skip }, () => {
     const { structuredContent: needed, content } = await client.callTool({ name: "trust_needed" });
     const loud = needed.agents.find(({ agent }: Document) => agent === "loud");
     assert.match(loud.does.join("\n"), /touch ran/);
-    assert.match(loud.next, /Trust is given in a terminal only: lockstep trust show loud$/);
+    assert.match(loud.next, /Trust is given in a terminal only: lockstep trust add loud$/);
     assert.doesNotMatch(
       content[0]!.text,
       /[0-9a-f]{64}/,

@@ -1,7 +1,7 @@
-/** `lockstep trust show NAME`, `lockstep trust list` and `lockstep trust revoke [NAME|DIGEST|DIR|--all]` */
+/** `lockstep trust show NAME`, `lockstep trust add NAME`, `lockstep trust list` and `lockstep trust revoke [NAME|DIGEST|DIR|--all]` */
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Flow } from "../../flow/flow.ts";
+import { defined } from "../../flow/json.ts";
 import { hasErrors } from "../../flow/problem.ts";
 import { EXIT } from "../../flow/verdict.ts";
 import { broken, visibleInLine } from "../../flow/text/visible.ts";
@@ -10,24 +10,55 @@ import { findProject } from "../../run/world/project.ts";
 import { forgetState, knownStates, type KnownState } from "../../run/trust/state-folders.ts";
 import { openTrust, type Trusted, type TrustStore } from "../../run/trust/trust-store.ts";
 import { tryGround } from "../../run/boundary.ts";
-import { commandLines, trusting, trustState, type TrustState } from "../../run/trust/trust.ts";
+import { commandLines, requireTrust, trusting, trustState, type TrustState } from "../../run/trust/trust.ts";
 import { loadNamed } from "../agent.ts";
 import { UsageError } from "../args.ts";
 import type { CallOf } from "../commands.ts";
+import { askForTrust } from "../conduct.ts";
 import { count } from "../text/text.ts";
 
-const VERBS = { show, list, revoke } as const;
+const VERBS = { show, add, list, revoke } as const;
 
 export async function trust(call: CallOf<"trust">): Promise<number> {
   const [verb] = call.words;
   if (verb !== "revoke" && call.flags.all) throw new UsageError("--all only works with revoke.");
+  if (verb !== "add" && call.flags.trust !== undefined) throw new UsageError("--trust only works with add.");
   return await VERBS[verb as keyof typeof VERBS](call);
 }
 
 /** What the agent would ask for. 0: it may run; 3: it needs a yes first. */
 async function show(call: CallOf<"trust">): Promise<number> {
+  const { flow, asking } = await askingFor(call, "show");
+  const { env } = call.host;
+  const state = await trustState(flow, asking);
+  // As `fleet submit` asks, which does not know the sandbox of a worker.
+  const free = asking.confined ? await trustState(flow, trusting(asking.root, false, { env })) : state;
+  if (call.flags.json) call.screen.document({ v: 1, ...state, trusted: !isOpen(state) });
+  else call.screen.print(stateText(call, state));
+  if (free.digest !== state.digest && isOpen(free))
+    call.screen.tell(
+      `${call.typed("Without a sandbox, and for `lockstep fleet submit`, it needs more trust: lockstep trust show")} ${visibleInLine(flow.agent)} --sandbox off`,
+    );
+  return isOpen(state) ? EXIT.unavailable : EXIT.completed;
+}
+
+/** Asks as a run does, or takes the digest, and starts nothing. 0: it may run; 3: it was not trusted. */
+async function add(call: CallOf<"trust">): Promise<number> {
+  storeOf(call);
+  const { flow, asking } = await askingFor(call, "add");
+  const { screen, flags, host } = call;
+  const confirm = screen.isAnswering ? askForTrust(call, host.interruption()) : undefined;
+  await requireTrust(flow, { ...asking, ...defined({ digest: flags.trust, confirm }) });
+  const state = await trustState(flow, asking);
+  if (flags.json) screen.document({ v: 1, ...state, trusted: !isOpen(state) });
+  else screen.print(stateText(call, state));
+  return isOpen(state) ? EXIT.unavailable : EXIT.completed;
+}
+
+/** The agent, and what its trust depends on here: its folder, and whether its commands are confined. */
+async function askingFor(call: CallOf<"trust">, verb: string) {
   const name = call.words[1];
-  if (name === undefined) throw new UsageError("trust show needs NAME, the agent.");
+  if (name === undefined) throw new UsageError(`trust ${verb} needs NAME, the agent.`);
   const { flow, problems, project } = await loadNamed(name, call.cwd);
   if (flow === null || hasErrors(problems)) {
     const { message = "", fix = "" } = problems.find(({ severity }) => severity === "error") ?? {};
@@ -35,38 +66,20 @@ async function show(call: CallOf<"trust">): Promise<number> {
     throw new RunnerError("FLOW_INVALID", `Agent "${name}" cannot be read: ${message} ${fix} ${more}`);
   }
   const { env } = call.host;
-  const { sandbox: wish } = call.flags;
-  await using tried = await tryGround(flow, {
-    project,
-    cwd: call.cwd,
-    env,
-    ...(wish !== undefined && { wish }),
-  });
+  const { cwd } = call;
+  await using tried = await tryGround(flow, { project, cwd, env, ...defined({ wish: call.flags.sandbox }) });
   const isConfined = tried.sandbox.confined || !tried.sandbox.starts;
-  const state = await trustState(flow, trusting(project.root, isConfined, { env }));
-  // As `fleet submit` asks, which does not know the sandbox of a worker.
-  const free = isConfined ? await trustState(flow, trusting(project.root, false, { env })) : state;
-  const isFree = state.state !== "new" && state.state !== "changed";
-  if (call.flags.json) call.screen.document({ v: 1, ...state, trusted: isFree });
-  else call.screen.print(stateText(call, state, requiredFlags(flow)));
-  if (free.digest !== state.digest && (free.state === "new" || free.state === "changed"))
-    call.screen.tell(
-      `${call.typed("Without a sandbox, and for `lockstep fleet submit`, it needs more trust: lockstep trust show")} ${visibleInLine(name)} --sandbox off`,
-    );
-  return isFree ? EXIT.completed : EXIT.unavailable;
+  const notify = (text: string) => call.screen.tell(call.typed(text));
+  return { flow, asking: trusting(project.root, isConfined, { env, notify }) };
 }
 
-/** What a run cannot be started without, each with a place for its value. */
-function requiredFlags({ parameters }: Flow): string {
-  const needed = parameters.filter((parameter) => parameter.required && parameter.default === undefined);
-  return needed.map(({ flag }) => ` ${flag} …`).join("");
+/** Whether a run would ask for trust. */
+function isOpen({ state }: TrustState): boolean {
+  return state === "new" || state === "changed";
 }
 
-function stateText(
-  { typed }: CallOf<"trust">,
-  { agent, root, digest, commands, change, state, at }: TrustState,
-  needed: string,
-): string {
+function stateText({ typed }: CallOf<"trust">, standing: TrustState): string {
+  const { agent, root, digest, commands, change, state, at } = standing;
   if (state === "nothing")
     return `${visibleInLine(agent)} needs no trust: its files make Lockstep run nothing here.`;
   const words: { readonly [state in TrustState["state"]]: string } = {
@@ -76,15 +89,12 @@ function stateText(
     changed: "not trusted: it changed since you trusted it (+ added, - removed)",
     new: "not trusted",
   };
-  const isOpen = state === "changed" || state === "new";
   return [
     `${visibleInLine(agent)} in ${visibleInLine(root)}: ${words[state]}`,
-    ...commandLines(commands, isOpen ? change : null).map((line) => broken(line)),
+    ...commandLines(commands, isOpen(standing) ? change : null).map((line) => broken(line)),
     `digest ${digest}`,
-    ...(isOpen
-      ? [
-          `${typed("To trust it: lockstep run")} ${visibleInLine(agent)}${visibleInLine(needed)} --trust ${digest}`,
-        ]
+    ...(isOpen(standing)
+      ? [`${typed("To trust it: lockstep trust add")} ${visibleInLine(agent)} --trust ${digest}`]
       : []),
   ].join("\n");
 }

@@ -16,7 +16,7 @@ test("show, trust, list, change and revoke", async () => {
   assert.equal(shown.code, 3, shown.stderr);
   const digest = /^digest ([0-9a-f]{64})$/m.exec(shown.stdout)![1]!;
   assert.match(shown.stdout, /notes in .*: not trusted\n {2}\$ touch ran\n/);
-  assert.match(shown.stdout, new RegExp(`lockstep run notes --topic … --trust ${digest}`));
+  assert.match(shown.stdout, new RegExp(`To trust it: lockstep trust add notes --trust ${digest}$`, "m"));
   assert.equal((await world.lockstep(RUN)).code, 3);
   assert.equal(existsSync(join(world.root, "ran")), false);
 
@@ -52,6 +52,32 @@ test("show, trust, list, change and revoke", async () => {
   assert.equal((await world.lockstep(["trust", "revoke", "notes"])).code, 2);
 });
 
+test("add takes the digest that show prints, records it, and runs nothing", async () => {
+  using world = createWorld();
+  writeCheckedAgent(world, "notes", "touch ran");
+  world.write("all.json", all);
+  const refused = onlyDocument(await world.lockstep(["trust", "add", "notes", "--json"]));
+  assert.deepEqual([refused.code, refused.exitCode], ["NOT_TRUSTED", 3]);
+  const digest = /--trust ([0-9a-f]{64})/.exec(String(refused.reason))![1]!;
+  const wrong = await world.lockstep(["trust", "add", "notes", "--trust", "a".repeat(64)]);
+  assert.deepEqual([wrong.code, /is not the digest of these files/.test(wrong.stderr)], [3, true]);
+  assert.equal((await world.lockstep(RUN)).code, 3);
+
+  const added = await world.lockstep(["trust", "add", "notes", "--trust", digest]);
+  assert.equal(added.code, 0, added.stderr);
+  assert.match(added.stdout, /^notes in .*: trusted since .*\n {2}\$ touch ran\n/);
+  assert.match(added.stderr, /To undo this: lockstep trust revoke notes/);
+  assert.equal(existsSync(join(world.root, "ran")), false);
+  const again = onlyDocument(await world.lockstep(["trust", "add", "notes", "--json"]));
+  assert.deepEqual([again.state, again.trusted, again.digest], ["trusted", true, digest]);
+  assert.equal((await world.lockstep(RUN)).code, 0);
+
+  world.writeHome("file", "");
+  const env = { XDG_CONFIG_HOME: join(world.env.HOME!, "file") };
+  const unrecorded = await world.lockstep(["trust", "add", "notes", "--trust", digest], { env });
+  assert.equal(unrecorded.code, 3, unrecorded.stdout);
+});
+
 test("revoke --all also removes what cannot be read", async () => {
   using world = createWorld();
   writeCheckedAgent(world, "notes", "true");
@@ -73,10 +99,21 @@ test("what is not understood is a usage error, and an agent that could do nothin
       };
     },
   });
-  for (const words of [["shwo"], ["show"], ["revoke"], ["revoke", "x", "--all"], ["list", "--all"]])
+  const digest = "a".repeat(64);
+  for (const words of [
+    ["shwo"],
+    ["show"],
+    ["add"],
+    ["revoke"],
+    ["revoke", "x", "--all"],
+    ["list", "--all"],
+    ["show", "notes", "--trust", digest],
+  ])
     assert.equal((await world.lockstep(["trust", ...words])).code, 2, words.join(" "));
-  const free = await world.lockstep(["trust", "show", "notes"]);
-  assert.deepEqual([free.code, /needs no trust/.test(free.stdout)], [0, true], free.stdout);
+  for (const verb of ["show", "add"]) {
+    const free = await world.lockstep(["trust", verb, "notes"]);
+    assert.deepEqual([free.code, /needs no trust/.test(free.stdout)], [0, true], free.stdout);
+  }
 });
 
 test("a clone that needs trust and brings a record says both at once, with the flags that answer both", async () => {
