@@ -146,6 +146,7 @@ export function sizeOf(value: Json): number {
   if (typeof value === "string") return 1 + value.length / 64;
   if (typeof value !== "object" || value === null) return 1;
   let size = 1;
-  for (const member of Object.values(value as JsonObject)) size += 1 + sizeOf(member);
+  if (Array.isArray(value)) for (const member of value as readonly Json[]) size += 1 + sizeOf(member);
+  else for (const key in value) size += 1 + sizeOf((value as JsonObject)[key]!);
   return size;
 }

@@ -1,6 +1,7 @@
 /** JSON Schema validation. A schema is compiled once, when it has to be; a plain one is judged as it is for a while. */
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import type { Flow } from "../../flow/flow.ts";
+import { cached } from "../../flow/cached.ts";
 import { isObject, own, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
 import { lifecycleOf } from "../../flow/lifecycle.ts";
 import { MOST_STEPS, readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.ts";
@@ -13,12 +14,34 @@ import { errorText } from "../../flow/text/harmless.ts";
  * tell does not fit: the work is counted and not timed, so that a replay comes to the same.
  */
 export function validate(schema: JsonSchema, value: Json): readonly string[] {
-  if (!isCheap(schema, value)) return TOO_MUCH;
-  const known = compiled.get(schema);
-  if (known === undefined && fitsPlainly(schema, value)) return FITS;
-  const check = known ?? compile(schema);
-  return judge(check, value, Infinity);
+  const known = knownOf(schema);
+  if (!isCheap(known, value)) return TOO_MUCH;
+  if (known.check === null && fitsPlainly(known, value)) return FITS;
+  return judge(known.check ?? compile(known), value, Infinity);
 }
+
+/** What is known of a schema. Each part is worked out when it is first needed. */
+type Known = {
+  readonly schema: JsonSchema;
+  /** Of a plain schema; Infinity: it has to be looked at with every value. */
+  size: number | null;
+  /** How often it was judged as it is; ENOUGH, when it has to be compiled now. */
+  judged: number | null;
+  check: ValidateFunction | null;
+  /** The one that finds all errors. */
+  thorough: ValidateFunction | null;
+  /** Why it cannot be used. */
+  fault: string | null;
+};
+
+const knownOf = cached((schema: JsonSchema): Known => ({
+  schema,
+  size: null,
+  judged: null,
+  check: null,
+  thorough: null,
+  fault: null,
+}));
 
 const TOO_MUCH: readonly string[] = [
   "the object is too large for its schema: comparing them would take too long; give fewer and shorter values",
@@ -35,61 +58,49 @@ function judge(check: ValidateFunction, value: Json, most: number): readonly str
 }
 
 /** Most schemas and answers are so small that their sizes say enough. */
-function isCheap(schema: JsonSchema, value: Json): boolean {
-  let known = sizes.get(schema);
-  if (known === undefined) {
-    known = isPlain(schema) ? sizeOf(schema) : Infinity;
-    sizes.set(schema, known);
-  }
-  return (known < Infinity && known * sizeOf(value) < PLAINLY_CHEAP) || isAffordable(schema, value);
+function isCheap(known: Known, value: Json): boolean {
+  const { schema } = known;
+  const size = (known.size ??= isPlain(schema) ? sizeOf(schema) : Infinity);
+  return (size < Infinity && size * sizeOf(value) < PLAINLY_CHEAP) || isAffordable(schema, value);
 }
 
 const PLAINLY_CHEAP = 1_000_000;
-/** Of plain schemas; others have to be looked at. */
-const sizes = new WeakMap<JsonSchema, number>();
 
 const FITS: readonly string[] = [];
 
 /** false: it does not fit, or it takes a compiled schema to tell. What is wrong is said by the compiled one. */
-function fitsPlainly(schema: JsonSchema, value: Json): boolean {
-  const times = timesJudged(schema);
+function fitsPlainly(known: Known, value: Json): boolean {
+  const times = timesJudged(known);
   if (times === ENOUGH) return false;
-  judged.set(schema, times + 1);
-  return misfit(schema, value) === null;
+  known.judged = times + 1;
+  return misfit(known.schema, value) === null;
 }
 
-/** How often a schema was judged as it is; enough, when it has to be compiled now. */
-function timesJudged(schema: JsonSchema): number {
-  const times = judged.get(schema) ?? (isPlain(schema) && uncountable(schema) === null ? 0 : ENOUGH);
-  judged.set(schema, times);
-  return times;
+function timesJudged(known: Known): number {
+  const { schema } = known;
+  return (known.judged ??= isPlain(schema) && uncountable(schema) === null ? 0 : ENOUGH);
 }
 
-const judged = new WeakMap<JsonSchema, number>();
 const ENOUGH = 16;
 
 /** The same, with all errors and not only the first: for a model that has to fix them in one go. */
 export function everyFault(schema: JsonSchema, value: Json): readonly string[] {
-  if (!isCheap(schema, value)) return TOO_MUCH;
-  return judge(thorough.get(schema) ?? compile(schema, true), value, MOST_FAULTS);
+  const known = knownOf(schema);
+  if (!isCheap(known, value)) return TOO_MUCH;
+  return judge(known.thorough ?? compile(known, true), value, MOST_FAULTS);
 }
 
 /** Why the schema cannot be used, or null. Compiling is kept, so that asking first costs nothing later. */
 export function schemaFault(schema: JsonSchema): string | null {
-  const known = faults.get(schema);
-  if (known !== undefined) return known;
+  const known = knownOf(schema);
+  if (known.fault !== null || known.check !== null) return known.fault;
   try {
-    if (!compiled.has(schema) && timesJudged(schema) === ENOUGH) compile(schema);
-    return null;
+    if (timesJudged(known) === ENOUGH) compile(known);
   } catch (error) {
-    const isTooLarge = error instanceof RangeError;
-    const why = isTooLarge ? "it is too large" : errorText(error);
-    faults.set(schema, why);
-    return why;
+    known.fault = error instanceof RangeError ? "it is too large" : errorText(error);
   }
+  return known.fault;
 }
-
-const faults = new WeakMap<JsonSchema, string>();
 
 /** Parts of a schema that are compiled to find its fault. */
 const MOST_TRIES = 1000;
@@ -160,20 +171,19 @@ function toMatcher(pattern: string): { test: (text: string) => boolean; toString
 const MOST_FAULTS = 20;
 /** Those for which everything is loaded. */
 const prepared = new WeakSet<JsonSchema>();
-const compiled = new WeakMap<JsonSchema, ValidateFunction>();
-const thorough = new WeakMap<JsonSchema, ValidateFunction>();
 let Ajv2020: (new (options: Options) => Ajv) | undefined;
 let addFormats: ((ajv: Ajv) => unknown) | undefined;
 const instances = new Map<string, Ajv>();
 const formatted = new WeakSet<Ajv>();
 
-function compile(schema: JsonSchema, allErrors = false): ValidateFunction {
+function compile(known: Known, allErrors = false): ValidateFunction {
+  const { schema } = known;
   const why = uncountable(schema);
   if (why !== null) throw new Error(why);
   // Schemas of different steps may repeat an $id; each stands alone here.
   const { $id: _id, $schema: _draft, ...rest } = schema;
   const check = instanceFor(isDraft2020(schema), allErrors).compile(rest);
-  (allErrors ? thorough : compiled).set(schema, check);
+  known[allErrors ? "thorough" : "check"] = check;
   return check;
 }
 
