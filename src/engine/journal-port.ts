@@ -80,10 +80,13 @@ export type RunHandle = {
    * Durable when it resolves. Appends offered in one event-loop turn, of all runs, share one transaction.
    * `seq` goes on where the journal ends, else ENTRY_OUT_OF_ORDER. Rejects with RUN_OWNED_ELSEWHERE once another
    * writer has claimed the run, or this one released it. What is rejected was not written. `adopted` as for `create`.
+   * A journal that needs no time gives `STORED`, which the loop does not wait for.
    */
   readonly append: (entries: readonly Entry[], adopted?: Flows) => Promise<void>;
   readonly release: () => Promise<void>;
 };
+
+export const STORED: Promise<void> = Promise.resolve();
 
 /** Every part narrows the list. */
 export type WhichRuns = {

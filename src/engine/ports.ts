@@ -28,6 +28,7 @@ import type { Compose } from "../flow/scene.ts";
 import type { OutsideRule } from "./decide/stop.ts";
 
 export type { OutsideRule } from "./decide/stop.ts";
+export { STORED } from "./journal-port.ts";
 export type { Blobs, Journal, NewEntry, NewRun, News, RunHandle, RunRow, WhichRuns } from "./journal-port.ts";
 
 /** Everything a run touches. */

@@ -1,5 +1,5 @@
 /** A journal that lives as long as the process: for tests, simulations and runs that need no second chance. */
-import type { Journal, NewRun, RunHandle, RunRow } from "../engine/ports.ts";
+import { STORED, type Journal, type NewRun, type RunHandle, type RunRow } from "../engine/ports.ts";
 import { adoptions } from "../flow/adopted.ts";
 import type { Entry } from "../flow/event.ts";
 import type { Flow, Flows } from "../flow/flow.ts";
@@ -60,7 +60,7 @@ export function createMemoryJournal(): Journal {
         }
         if (adopted !== undefined) keep(adopted);
         written += 1;
-        return DONE;
+        return STORED;
       },
       async release() {
         if (!isOurs()) return;
@@ -193,8 +193,5 @@ function rowOf({ about, entries, held }: Run): RunRow {
     owned: held,
   };
 }
-
-/** One promise for every append that went well: an append is then hardly more than a push. */
-const DONE = Promise.resolve();
 
 const NAME = "The journal in memory";

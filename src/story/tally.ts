@@ -25,7 +25,7 @@ export type Tally = {
 };
 
 type Spent = { -readonly [key in keyof StepTally]: StepTally[key] };
-type Mark = { step: StepId; visit: number; since: number };
+type Mark = { step: StepId; visit: number; since: number; spent: Spent };
 
 export function createTally(): Tally {
   return { steps: new Map(), visits: [], moved: 0 };
@@ -46,11 +46,10 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
   const at = entry.at - tally.moved;
   if ("visit" in event) {
     const mark = markOf(tally.visits, event.step, event.visit);
-    const spent = tally.steps.get(event.step);
-    if (mark !== undefined && spent !== undefined) {
-      spent.ms += Math.max(0, at - mark.since);
+    if (mark !== undefined) {
+      mark.spent.ms += Math.max(0, at - mark.since);
       mark.since = at;
-      count(spent, usageIn(event));
+      count(mark.spent, usageIn(event));
     }
   }
   if (event.type === "run.limited" && event.of !== undefined)
@@ -62,13 +61,19 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
   const mark = tally.visits[0];
   // Mostly there is one visit at a time, and it is still the same or just the next one.
   if (lane !== undefined && mark !== undefined && after.lanes.length === 1 && tally.visits.length === 1) {
-    if (mark.visit !== lane.visit || mark.step !== lane.step) begin(tally, mark, lane, at);
+    if (mark.visit !== lane.visit || mark.step !== lane.step) {
+      mark.spent = begun(tally, lane);
+      mark.step = lane.step;
+      mark.visit = lane.visit;
+      mark.since = at;
+    }
     return;
   }
   const visits: Mark[] = [];
   for (const one of after.lanes) {
     const known = markOf(tally.visits, one.step, one.visit);
-    visits.push(known ?? begin(tally, { step: "", visit: 0, since: 0 }, one, at));
+    const { step, visit } = one;
+    visits.push(known ?? { step, visit, since: at, spent: begun(tally, one) });
   }
   tally.visits = visits;
 }
@@ -112,16 +117,16 @@ function costOf(before: Spent, costUsd: number | null): number | null {
   return before.costUsd === null || costUsd === null ? null : before.costUsd + costUsd;
 }
 
-/** `mark` is where the visit is marked from now on. */
-function begin({ steps }: Tally, mark: Mark, { step, visit }: Lane, at: number): Mark {
-  const spent = steps.get(step);
-  if (spent !== undefined) spent.visits = visit;
-  else
-    steps.set(step, { step, visits: visit, turns: 0, inputTokens: 0, outputTokens: 0, ms: 0, costUsd: null });
-  mark.step = step;
-  mark.visit = visit;
-  mark.since = at;
-  return mark;
+/** Counts a visit that begins, and gives what its step has spent. */
+function begun({ steps }: Tally, { step, visit }: Lane): Spent {
+  const known = steps.get(step);
+  if (known !== undefined) {
+    known.visits = visit;
+    return known;
+  }
+  const spent = { step, visits: visit, turns: 0, inputTokens: 0, outputTokens: 0, ms: 0, costUsd: null };
+  steps.set(step, spent);
+  return spent;
 }
 
 function markOf(marks: readonly Mark[], step: StepId, visit: number): Mark | undefined {

@@ -179,19 +179,13 @@ function settle(
   const carry = readCarry(step, payload);
   const said =
     carry.missing.length === 0 ? notes : [...notes, `handoff fields absent: ${carry.missing.join(", ")}`];
-  const state: State = {
-    ...here.state,
-    last: {
-      step: step.id,
-      iteration: here.state.iterations,
-      label,
-      reason: readReason(step, payload),
-      text: text.slice(0, 1000),
-      payload,
-    },
-    failing: step.by.kind === "command" ? false : here.state.failing,
-    handoff: step.carry.length === 0 ? here.state.handoff : { ...here.state.handoff, [step.id]: carry.data },
-  };
+  // The state was copied for this answer (see `answered`), and a copy of it is most of what an answer costs here.
+  const state: { -readonly [key in keyof State]: State[key] } = here.state;
+  const { iterations: iteration } = state;
+  const reason = readReason(step, payload);
+  state.last = { step: step.id, iteration, label, reason, text: text.slice(0, 1000), payload };
+  if (step.by.kind === "command") state.failing = false;
+  if (step.carry.length > 0) state.handoff = { ...state.handoff, [step.id]: carry.data };
   if (step.guard?.on !== label) return follow({ flow, deeds, state, lane, step }, label, payload, said);
   return runChecks(
     { ...here, state, lane: { ...lane, answer: { label, payload, notes: said } } },

@@ -12,7 +12,7 @@ import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
 import { outOfTime, type TimeUp } from "../decide/spend.ts";
-import type { Ports, RunHandle } from "../ports.ts";
+import { STORED, type Ports, type RunHandle } from "../ports.ts";
 import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
 import { createTalk, type Talk } from "./talk.ts";
@@ -137,9 +137,8 @@ async function driveOn(
 ): Promise<State> {
   const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes = {} } = options;
   const { recall, observe, wantsDeeds = false, from, talk = createTalk(ports), parkMs } = options;
-  const { pause } = wishes;
   /** What ends a wait, besides what stops the run. */
-  const rests = [pause, wishes.yield].filter((one) => one !== undefined);
+  const rests = [wishes.pause, wishes.yield].filter((one) => one !== undefined);
   const waits = createWaits(ports.clock, parkMs, wishes.yield !== undefined);
   let flow = began;
   let state = from ?? EMPTY_STATE;
@@ -224,9 +223,9 @@ async function driveOn(
         await commitCut(event);
         break;
       }
-      const tree = mayChangeFiles(flow, event, ports) ? await ports.snapshot!() : null;
-      const drafted = draft(event, true, tree);
-      await handle.append(drafted.entries);
+      const drafted = draft(event, true, mayChangeFiles(flow, event, ports) ? await ports.snapshot!() : null);
+      const stored = handle.append(drafted.entries);
+      if (stored !== STORED) await stored;
       believe(drafted);
     }
   }
@@ -255,7 +254,7 @@ async function driveOn(
 
   /** A run that is over, or is about to be, is not paused any more. */
   function isPausing(): boolean {
-    return pause?.aborted === true && (state.verdict === null || state.verdict.outcome === "waiting");
+    return wishes.pause?.aborted === true && (state.verdict === null || state.verdict.outcome === "waiting");
   }
 
   /** A run whose end is decided comes to it. */
