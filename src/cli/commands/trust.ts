@@ -62,8 +62,8 @@ async function askingFor(call: CallOf<"trust">, verb: string) {
   const { flow, problems, project } = await loadNamed(name, call.cwd);
   if (flow === null || hasErrors(problems)) {
     const { message = "", fix = "" } = problems.find(({ severity }) => severity === "error") ?? {};
-    const more = `Run \`lockstep check ${name}\` to list all problems.`;
-    throw new RunnerError("FLOW_INVALID", `Agent "${name}" cannot be read: ${message} ${fix} ${more}`);
+    const more = `\`lockstep check ${name}\` lists all problems`;
+    throw new RunnerError("FLOW_INVALID", `Agent "${name}" cannot be used; ${more}. ${message} ${fix}`);
   }
   const { env } = call.host;
   const { cwd } = call;
