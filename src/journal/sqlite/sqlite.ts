@@ -23,7 +23,7 @@ import { createGroupCommit } from "./group-commit.ts";
 import { createOwners } from "./owners.ts";
 import { createReading, isWholeRun } from "./reading.ts";
 import { createRemoval, type Removal } from "./removal.ts";
-import { prepareStatements, type RunRecord } from "./statements.ts";
+import { prepareStatements, type BeforeRun, type RunRecord } from "./statements.ts";
 import { apart, hostOf } from "./whereabouts.ts";
 
 export type SqliteJournalOptions = {
@@ -169,13 +169,13 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     async create({ id, agent, at, digest, flow }, entries = [], adopted = {}) {
       return write(() => {
         requireOrder(id, entries, 1);
-        if (findRun(id) !== undefined) throw runExists(id);
-        const unknown = unknownOf({ ...adopted, [digest]: flow });
+        const [isTaken, key, isKept] = sql.beforeRun.get(id, digest) as unknown as BeforeRun;
+        if (isTaken) throw runExists(id);
+        const unknown = unknownOf(isKept ? adopted : { ...adopted, [digest]: flow });
         owners.enter();
         const rows = entries.map(toRow);
         keep(unknown);
-        const key = Number(sql.addRun.run(id, agent, digest, at, ownerId, pid, now()).lastInsertRowid);
-        sql.sealRun.run(runSum(key, id, agent, digest, at), key);
+        sql.addRun.run(key, id, agent, digest, at, ownerId, pid, now(), runSum(key, id, agent, digest, at));
         for (const [index, row] of rows.entries())
           sql.append.run(key, 1, ownerId, index + 1, row, id, entrySum(key, index + 1, row));
         return handleOf(id, key, 1);

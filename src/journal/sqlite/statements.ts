@@ -23,6 +23,9 @@ export type RunFacts = {
   readonly sum: unknown;
 };
 
+/** Whether the id is taken, the key of the new run, and whether its flow is recorded: 1 or 0. */
+export type BeforeRun = readonly [isTaken: number, key: number, isKept: number];
+
 export type FlowRecord = { readonly json: unknown; readonly sum: unknown };
 export type EventRecord = readonly [key: number, seq: number, body: unknown, sum: unknown];
 
@@ -88,10 +91,14 @@ export function prepareStatements(db: DatabaseSync, isOld: boolean) {
     findRun: db.prepare(`${RUN} WHERE id = ?`),
     findKey: db.prepare(`${RUN} WHERE key = ?`),
     last: db.prepare("SELECT coalesce(max(seq), 0) AS last FROM event WHERE run = ?"),
-    sealRun: prepare("UPDATE run SET sum = ? WHERE key = ?"),
-    addRun: db.prepare(
-      `INSERT INTO run (id, agent, digest, created_at, epoch, owner, owner_pid, owned_since)
-       VALUES (?, ?, ?, ?, 1, ?, ?, ?)`,
+    // The key is part of the checksum, so it has to be known before the row is written.
+    beforeRun: db.prepare(
+      `SELECT EXISTS (SELECT 1 FROM run WHERE id = ?1), coalesce((SELECT max(key) FROM run), 0) + 1,
+              EXISTS (SELECT 1 FROM flow WHERE digest = ?2)`,
+    ),
+    addRun: prepare(
+      `INSERT INTO run (key, id, agent, digest, created_at, epoch, owner, owner_pid, owned_since, sum)
+       VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?)`,
     ),
     claim: db.prepare(
       "UPDATE run SET epoch = ?2, owner = ?3, owner_pid = ?4, owned_since = ?5 WHERE key = ?1",
@@ -142,6 +149,7 @@ export function prepareStatements(db: DatabaseSync, isOld: boolean) {
     ),
     version: db.prepare("PRAGMA data_version"),
   };
+  sql.beforeRun.setReturnArrays(true);
   sql.read.setReturnArrays(true);
   sql.since.setReturnArrays(true);
   sql.newest.setReturnArrays(true);
