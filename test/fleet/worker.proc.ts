@@ -18,8 +18,6 @@ import { until } from "../until.ts";
 import { ageJobs, bossAt, makeFleet, needsFleet, postgresAt, programs } from "./fleet-server.ts";
 
 const { skip } = needsFleet("workers of a fleet");
-/** CI tries more often. */
-const WAKES = Number(process.env.FLEET_WAKES ?? 100);
 
 describe("workers", { skip }, () => {
   let server: PostgresServer;
@@ -258,63 +256,6 @@ describe("workers", { skip }, () => {
       event.kind === "recovered" || (event.kind === "trouble" && event.isLasting) ? [event.kind] : [],
     );
     assert.deepEqual(said, ["trouble", "recovered"]);
-  });
-
-  test("a hundred wakes of one run give one driver at a time, and one more stretch after the last", async () => {
-    const queue = newQueue();
-    let [now, most, stretches, seen] = [0, 0, 0, 0];
-    let letters = 0;
-    const drive = async () => {
-      now += 1;
-      most = Math.max(most, now);
-      stretches += 1;
-      seen = letters;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      now -= 1;
-      return { kind: "waiting" } as const;
-    };
-    const workers = Array.from({ length: 4 }, () => startWorker(queue, drive));
-    const [run = ""] = await offer(queue, {});
-    await until(() => stretches > 0, "it is driven");
-    for (let tries = 0; tries < 10; tries += 1)
-      await Promise.all(
-        Array.from({ length: 10 }, async () => {
-          letters += 1;
-          await wake(run);
-        }),
-      );
-    await until(async () => {
-      const [row] = await rowsOf([run]);
-      return row?.job === null && row.due === null;
-    }, "nothing is wanted any more");
-    for (const { drain } of workers) await drain();
-    assert.equal(most, 1);
-    assert.equal(seen, 100, "the last stretch saw every letter");
-    assert.ok(stretches < 60, `${stretches} stretches`);
-  });
-
-  test("a wake in the moment of release is not lost", async () => {
-    const queue = newQueue();
-    const letters = new Map<string, { written: number; seen: number }>();
-    const drive = async ({ job: { run } }: StretchOfJob): Promise<Ended> => {
-      const own = letters.get(run)!;
-      own.seen = own.written;
-      // Somewhere between the last look at the letters and the end of the settling.
-      if (own.written < WAKES / 20)
-        setTimeout(() => {
-          own.written += 1;
-          void wake(run);
-        }, Math.random() * 30);
-      return Promise.resolve({ kind: "waiting" });
-    };
-    const worker = startWorker(queue, drive, { slots: 20 });
-    const made = Array.from({ length: 20 }, () => offerOf(queue));
-    for (const { run } of made) letters.set(run.id, { written: 0, seen: 0 });
-    const runs = (await offerRuns(postgres, made, 1)).map(({ run }) => run);
-    const isDone = () => [...letters.values()].every(({ seen }) => seen >= WAKES / 20);
-    await until(isDone, "every wake was followed by a stretch");
-    await worker.drain();
-    for (const row of await rowsOf(runs)) assert.equal(row.job, null);
   });
 
   test("three workers that die at a run hold it, a wake does not revive it, and retry goes on", async () => {
