@@ -170,7 +170,9 @@ export async function work(options: WorkerOptions): Promise<void> {
     const next = nextStretch(end, tries, options.now(), leaseMs);
     const isSettled = await untilSaid(() => settles.offer({ job, next }) as Promise<boolean>);
     driven.delete(one);
-    observe({ kind: "over", run: job.run, end, isSettled });
+    // Stopped before it could find out by itself that the run is another's.
+    const isLost = end.kind === "yielded" && !isSettled;
+    observe({ kind: "over", run: job.run, end: isLost ? { kind: "lost" } : end, isSettled });
     wakePoll();
   };
 
