@@ -76,17 +76,17 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
   const madeBefore = async (run: string, lines: readonly EntryLine[]): Promise<Rows[number] | null> => {
     const [row] = await postgres.send(sql.standing, [run]);
     if (row === undefined || row.owner !== owner || row.epoch !== 1 || row.last !== lines.length) return null;
-    return isFresh(String(row.key)) ? row : null;
+    return given.get(run)?.key === String(row.key) ? null : row;
   };
-  /** Keys that this process was given before belong to runs that it made itself. */
-  const given = new Set<string>();
-  const isFresh = (key: string) => !given.has(key);
+  /** What this process was given of each run. If it owns another epoch, the answer that gave it was lost. */
+  const given = new Map<string, Pick<Claimed, "key" | "epoch">>();
 
   const claim = async (writes: readonly Of<"claim">[]): Promise<readonly RoundOutcome[]> => {
     const taken = await postgres.send(sql.claim, [
       owner,
       writes.map(({ run }) => run),
       writes.map(({ takeOver }) => takeOver),
+      numbers(writes.map(({ run }) => given.get(run)?.epoch ?? 0)),
     ]);
     // In a second statement: the first may have waited for an append, and does not see it.
     const keys = taken.map(({ key }) => key);
@@ -188,8 +188,9 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
     await performAll("release", release);
     await performAll("create", create);
     await performAll("claim", claim);
-    for (const outcome of outcomes)
-      if ("value" in outcome && outcome.value !== undefined) given.add((outcome.value as Claimed).key);
+    for (const [place, outcome] of outcomes.entries())
+      if ("value" in outcome && outcome.value !== undefined)
+        given.set(writes[place]!.run, outcome.value as Claimed);
     return outcomes;
   };
 }
@@ -251,8 +252,8 @@ function statementsOf(schema: string) {
     claim: statement(
       "claim",
       `WITH w AS (
-          SELECT r.key, r.owner AS was, n.takes FROM ${schema}.run r
-          JOIN unnest($2::text[], $3::bool[]) AS n(id, takes) ON r.id = n.id ORDER BY r.key FOR UPDATE OF r)
+          SELECT r.key, r.owner AS was, n.takes OR (r.owner = $1 AND r.epoch <> n.given) AS takes FROM ${schema}.run r
+          JOIN unnest($2::text[], $3::bool[], $4::int[]) AS n(id, takes, given) ON r.id = n.id ORDER BY r.key FOR UPDATE OF r)
       UPDATE ${schema}.run r SET epoch = r.epoch + 1, owner = $1, speaks = ${SPEECH} FROM w
       WHERE r.key = w.key AND r.speaks <= ${SPEECH} AND (w.was IS NULL OR w.takes OR NOT EXISTS (
         SELECT 1 FROM ${schema}.owner o WHERE o.id = w.was AND ${ALIVE}))
