@@ -217,7 +217,8 @@ export async function work(options: WorkerOptions): Promise<void> {
         (error: unknown) => failed("poll", error),
       );
       const usual = Math.max(POLL_MS, (workers * 1000) / POLLS_PER_S);
-      await nap(usual * (0.5 + Math.random() / 2), true);
+      // With the poll itself it stays below a second, so that an answer is followed by its stretch within one.
+      await nap(usual * (0.5 + Math.random() * 0.4), true);
     }
   };
 

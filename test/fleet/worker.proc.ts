@@ -258,6 +258,35 @@ describe("workers", { skip }, () => {
     assert.deepEqual(said, ["trouble", "recovered"]);
   });
 
+  test("a worker with nothing to do takes a run that is woken at its next look", async () => {
+    const queue = newQueue();
+    let [looks, stretches] = [0, 0];
+    const looking: Dispatch = {
+      ...dispatch,
+      take: async (...asked) => {
+        looks += 1;
+        return await dispatch.take(...asked);
+      },
+    };
+    const drive = (): Promise<Ended> => {
+      stretches += 1;
+      return Promise.resolve({ kind: "waiting" });
+    };
+    const worker = startWorker(queue, drive, { slots: 1, dispatch: looking });
+    const [run = ""] = await offer(queue, {});
+    for (let wakes = 1; wakes <= 4; wakes += 1) {
+      await until(async () => (await rowsOf([run]))[0]?.job === null && stretches === wakes, "it waits");
+      const idle = looks;
+      await until(() => looks >= idle + 2, "the worker has looked in vain");
+      await wake(run);
+      const before = looks;
+      await until(() => stretches === wakes + 1, "it goes on");
+      // One may have begun before the run was woken.
+      assert.ok(looks <= before + 2, `${looks - before} looks`);
+    }
+    await worker.drain();
+  });
+
   test("three workers that die at a run hold it, a wake does not revive it, and retry goes on", async () => {
     const queue = newQueue();
     const [poison = ""] = await offer(queue, {});
