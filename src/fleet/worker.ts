@@ -74,6 +74,8 @@ type Driven = Taken & {
 const POLL_MS = 1000;
 /** All workers of a fleet together ask so often at most. */
 const POLLS_PER_S = 100;
+/** The first ones are driven while the next ones are taken. */
+const MOST_TAKEN = 250;
 const TEND_MS = 2000;
 const WATCH_MS = 250;
 /** A settled stretch is recorded: that its job is done may wait for a server that is away. */
@@ -204,7 +206,8 @@ export async function work(options: WorkerOptions): Promise<void> {
     options.requireRoom();
     while ((await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
     while (driven.size < options.slots && !isDraining()) {
-      pending = await dispatch.take(queues, options.slots - driven.size, options.shares);
+      const most = Math.min(MOST_TAKEN, options.slots - driven.size);
+      pending = await dispatch.take(queues, most, options.shares);
       if (pending.length === 0) return;
       await beginAll();
     }
