@@ -267,7 +267,8 @@ describe("fleet submit", { skip }, () => {
         (error: Error) => /permission denied/.test(error.message),
       );
     try {
-      for (const { schema: of, name } of tables) {
+      for (const table of tables) {
+        const [of, name] = [String(table.schema), String(table.name)];
         assert.ok(await isRefused(`DELETE FROM ${of}.${name}`), `delete from ${of}.${name}`);
         assert.ok(await isRefused(`TRUNCATE ${of}.${name}`), `truncate ${of}.${name}`);
         const canRead = !(await isRefused(`SELECT * FROM ${of}.${name} LIMIT 1`));
