@@ -6,9 +6,10 @@ import type { Dispatch } from "../src/fleet/dispatch.ts";
 import { offerRuns, type RunOffer } from "../src/fleet/offer.ts";
 import { createPresence } from "../src/fleet/presence.ts";
 import { promote } from "../src/fleet/rows.ts";
-import { work } from "../src/fleet/worker.ts";
+import { work, type WorkerOptions } from "../src/fleet/worker.ts";
 import { readPostgresAddress } from "../src/journal/postgres/address.ts";
 import { openPostgres, type Postgres } from "../src/journal/postgres/connection.ts";
+import { wakeWithin } from "../src/journal/postgres/wake.ts";
 import type { Backend, Journal } from "../src/run/index.ts";
 import { loadPg } from "../src/run/records/postgres-journal.ts";
 import { driveStretch } from "../src/run/stretch.ts";
@@ -39,6 +40,7 @@ export async function measureDispatch(bench: DispatchBench): Promise<readonly Ro
     return [
       await driven(bench, postgres, dispatch),
       await takenOver(bench, postgres, dispatch),
+      await woken(bench, postgres, dispatch),
       await fetching(postgres, dispatch),
       await simulated(),
     ];
@@ -108,6 +110,42 @@ async function takenOver(
   return row("taking over from a worker that died / lease", leases, "x", 1.3, detail);
 }
 
+/** From an answer to the stretch that reads it, by a worker that has nothing else to do. */
+async function woken({ folder }: DispatchBench, postgres: Postgres, dispatch: Dispatch): Promise<Row> {
+  const queue = "woken";
+  const [offer] = await prepared(folder, queue, 1);
+  await offerRuns(postgres, [offer!], 1);
+  const draining = new AbortController();
+  const times: number[] = [];
+  let answered = performance.now();
+  let begun = Promise.withResolvers<void>();
+  const worked = workOn(queue, {
+    postgres,
+    dispatch,
+    draining: draining.signal,
+    drive: () => {
+      times.push(performance.now() - answered);
+      begun.resolve();
+      return Promise.resolve({ kind: "waiting" });
+    },
+  });
+  for (let answers = 0; answers <= 20; answers += 1) {
+    await begun.promise;
+    // Somewhere between two looks.
+    await delay(200 + Math.random() * 1000);
+    begun = Promise.withResolvers();
+    await postgres.together((send) => wakeWithin(send, postgres.schema, offer!.run.id));
+    answered = performance.now();
+  }
+  await begun.promise;
+  draining.abort();
+  await worked;
+  // The first one was not answered: the worker had just begun.
+  const [most, usual] = [Math.max(...times.slice(1)), median(times.slice(1))];
+  const detail = `the longest of ${times.length - 1}; p50 ${Math.round(usual)} ms`;
+  return row("from an answer to the stretch of a worker", Math.round(most), "ms", 1000, detail);
+}
+
 type Driving = Pick<DispatchBench, "folder" | "journal"> & {
   readonly postgres: Postgres;
   readonly dispatch: Dispatch;
@@ -120,27 +158,11 @@ async function driveAll(
   { folder, journal, postgres, dispatch, runs, onBegan }: Driving,
 ): Promise<void> {
   const draining = new AbortController();
-  const offers = { slots: RUNS, queues: [queue], speech: 1, models: [], backends: [], sandbox: null };
-  const presence = createPresence(postgres, {
-    id: randomUUID(),
-    name: "bench",
-    host: "bench",
-    pid: process.pid,
-    version: "0",
-    leaseMs: LEASE_MS,
-    offers,
-  });
-  await presence.enter();
   let left = runs;
-  await work({
+  await workOn(queue, {
     postgres,
     dispatch,
-    presence,
-    wanted: { queues: [queue], speech: 1 },
-    slots: RUNS,
-    shares: FREE,
-    leaseMs: LEASE_MS,
-    stretchMs: 3_600_000,
+    draining: draining.signal,
     drive: ({ job, takeOver, yieldSignal, stopSignal }) =>
       driveStretch({
         journal,
@@ -155,16 +177,43 @@ async function driveAll(
         env: TRUSTING,
         trust: {},
       }),
-    draining: draining.signal,
-    drainMs: 60_000,
-    requireRoom: () => undefined,
-    now: Date.now,
     observe: (event) => {
       if (event.kind === "began") onBegan?.();
       if (event.kind !== "over") return;
       if (event.end.kind !== "ended") throw new Error(`A run went wrong: ${JSON.stringify(event.end)}`);
       if ((left -= 1) === 0) draining.abort();
     },
+  });
+}
+
+type Working = Pick<WorkerOptions, "postgres" | "dispatch" | "draining" | "drive"> &
+  Partial<Pick<WorkerOptions, "observe">>;
+
+/** One worker, until it has drained. */
+async function workOn(queue: string, working: Working): Promise<void> {
+  const offers = { slots: RUNS, queues: [queue], speech: 1, models: [], backends: [], sandbox: null };
+  const presence = createPresence(working.postgres, {
+    id: randomUUID(),
+    name: "bench",
+    host: "bench",
+    pid: process.pid,
+    version: "0",
+    leaseMs: LEASE_MS,
+    offers,
+  });
+  await presence.enter();
+  await work({
+    presence,
+    wanted: { queues: [queue], speech: 1 },
+    slots: RUNS,
+    shares: FREE,
+    leaseMs: LEASE_MS,
+    stretchMs: 3_600_000,
+    drainMs: 60_000,
+    requireRoom: () => undefined,
+    now: Date.now,
+    observe: () => undefined,
+    ...working,
   });
   await presence.leave();
 }

@@ -74,6 +74,8 @@ type Driven = Taken & {
 const POLL_MS = 1000;
 /** All workers of a fleet together ask so often at most. */
 const POLLS_PER_S = 100;
+/** The first ones are driven while the next ones are taken. */
+const MOST_TAKEN = 250;
 const TEND_MS = 2000;
 const WATCH_MS = 250;
 /** A settled stretch is recorded: that its job is done may wait for a server that is away. */
@@ -170,7 +172,9 @@ export async function work(options: WorkerOptions): Promise<void> {
     const next = nextStretch(end, tries, options.now(), leaseMs);
     const isSettled = await untilSaid(() => settles.offer({ job, next }) as Promise<boolean>);
     driven.delete(one);
-    observe({ kind: "over", run: job.run, end, isSettled });
+    // Stopped before it could find out by itself that the run is another's.
+    const isLost = end.kind === "yielded" && !isSettled;
+    observe({ kind: "over", run: job.run, end: isLost ? { kind: "lost" } : end, isSettled });
     wakePoll();
   };
 
@@ -202,7 +206,8 @@ export async function work(options: WorkerOptions): Promise<void> {
     options.requireRoom();
     while ((await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
     while (driven.size < options.slots && !isDraining()) {
-      pending = await dispatch.take(queues, options.slots - driven.size, options.shares);
+      const most = Math.min(MOST_TAKEN, options.slots - driven.size);
+      pending = await dispatch.take(queues, most, options.shares);
       if (pending.length === 0) return;
       await beginAll();
     }
@@ -215,7 +220,8 @@ export async function work(options: WorkerOptions): Promise<void> {
         (error: unknown) => failed("poll", error),
       );
       const usual = Math.max(POLL_MS, (workers * 1000) / POLLS_PER_S);
-      await nap(usual * (0.5 + Math.random() / 2), true);
+      // With the poll itself it stays below a second, so that an answer is followed by its stretch within one.
+      await nap(usual * (0.5 + Math.random() * 0.4), true);
     }
   };
 

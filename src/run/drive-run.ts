@@ -56,7 +56,7 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const isSteered = options.steered ?? options.journal === undefined;
   const wishes = isSteered ? hearWishes(driven.mail, run) : null;
   if (wishes !== null) stack.defer(wishes.close);
-  const signal = wishes === null ? given : AbortSignal.any([given, wishes.stop]);
+  const signal = wishes === null ? given : eitherOf(given, wishes.stop, stack);
   const acting = await actingOf(driven, { env, signal }, report);
   if (acting !== null) stack.defer(acting.close);
   let newest: State | null = null;
@@ -134,6 +134,18 @@ async function actingOf(
 async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
   if (backend.run === undefined) return backend;
   return (await import("./world/watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
+}
+
+/** Every step looks at it several times, and each look at a signal of `AbortSignal.any` looks at its sources again. */
+function eitherOf(one: AbortSignal, other: AbortSignal, stack: AsyncDisposableStack): AbortSignal {
+  const both = new AbortController();
+  for (const signal of [one, other]) {
+    const abort = () => both.abort(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort);
+    stack.defer(() => signal.removeEventListener("abort", abort));
+  }
+  return both.signal;
 }
 
 /** Most runs ask no person, so what asks is loaded when one does. */

@@ -109,8 +109,7 @@ async function remoteOf(
   ];
   const name = among.find((one) => one !== undefined && names.includes(one));
   if (name === undefined) return { why: `${top} has no remote` };
-  const asked = await git(top, ["remote", "get-url", "--", name]);
-  const [url = ""] = asked.ok ? asked.out.split("\n") : [];
+  const url = await addressIn(git, top, name);
   const full =
     /^[a-z][a-z\d+.-]*:\/\//i.test(url) || /^[^/]*:/.test(url) ? url : `file://${resolve(top, url)}`;
   const read = readRepositoryAddress(full);
@@ -119,6 +118,20 @@ async function remoteOf(
     return { why: `the address of the remote "${name}"${shown} cannot be given to workers: ${read.fault}` };
   }
   return { name, url: read.url };
+}
+
+/**
+ * As it is written: what `insteadOf` makes of it holds for this machine, and may hide that it is one of GitHub. A short
+ * name that only `insteadOf` explains is not an address, and then what it stands for counts.
+ */
+async function addressIn(git: Git, top: string, name: string): Promise<string> {
+  const first = async (...args: readonly string[]) => {
+    const asked = await git(top, args);
+    return asked.ok ? (asked.out.split("\n")[0] ?? "") : "";
+  };
+  const written = await first("config", "--get-all", `remote.${name}.url`);
+  const isFull = /^(?:https|ssh|file):\/\/|^[^/:]*[@.][^/:]*:/i.test(written);
+  return isFull ? written : await first("remote", "get-url", "--", name);
 }
 
 async function requireOnRemote({ git, top, commit, base, remote }: About): Promise<Remote> {

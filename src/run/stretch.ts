@@ -1,9 +1,12 @@
 /** One stretch of a recorded run, driven by a process that says itself where the files are: until it ends, waits or yields. */
 import { join } from "node:path";
+import { parseScript } from "../backends/scripted/script.ts";
+import { createScripted } from "../backends/scripted/scripted.ts";
 import type { Journal } from "../engine/ports.ts";
 import { RecordDamaged } from "../journal/errors.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { Event, Worktree } from "../flow/event.ts";
+import { canonicalJson } from "../flow/json.ts";
 import { EXIT } from "../flow/verdict.ts";
 import type { Result } from "../tell/result.ts";
 import { withStack, type Known } from "./open.ts";
@@ -11,6 +14,7 @@ import type { DriveOptions, ResumeOptions } from "./options.ts";
 import { findRun, type RecordedRun } from "./records/runs.ts";
 import { resumeFrom } from "./resume.ts";
 import type { SubmittedTrust } from "./trust/trust.ts";
+import { recallBackend } from "./world/backend.ts";
 import { findProject } from "./world/project.ts";
 
 export type StretchOptions = Omit<
@@ -108,7 +112,9 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
     const isTravelling = place !== null && driving.trust === undefined;
     const submitted = { digest: started?.trusted ?? null, accepts };
     const trust = isTravelling && { trust: { submitted } };
-    const asked = { ...started?.people, ...driving, ...trust };
+    const script = await unlessRecorded(how.script, journal, row.id);
+    const { script: _given, ...wanted } = { ...started?.people, ...driving, ...trust };
+    const asked = { ...wanted, ...(script !== undefined && { script }) };
     return await resumeFrom({ journal, project, row, place }, asked, stack, known);
   };
   let isDamaged = false;
@@ -121,6 +127,18 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
     }
   });
   return endOf(result, last, isDamaged);
+}
+
+/** A script that an earlier stretch was driven with goes on where that one left it, as any script that is recorded. */
+async function unlessRecorded(
+  script: StretchOptions["script"],
+  journal: Journal,
+  run: string,
+): Promise<StretchOptions["script"]> {
+  if (script === undefined) return undefined;
+  const replies = "file" in script ? await parseScript(script.text, script.file) : script;
+  const { spec } = recallBackend(await journal.read(run));
+  return canonicalJson(spec) === canonicalJson(createScripted(replies).spec) ? undefined : replies;
 }
 
 function endOf(

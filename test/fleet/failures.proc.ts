@@ -3,10 +3,12 @@
  * model counts its questions. FLEET_KILLS_BESIDE and FLEET_OUTAGES choose how often and for how long.
  */
 import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { releaseRuns } from "../../src/fleet/rows.ts";
-import { writeAgent } from "../cli/world.ts";
+import { writeAgent, writeCheckedAgent } from "../cli/world.ts";
 import { startProxy } from "../journal/postgres/proxy.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
 import { until } from "../until.ts";
@@ -140,7 +142,7 @@ describe("a fleet that fails", { skip, concurrency: 3 }, () => {
     zombie.process.kill("SIGCONT");
     await until(() => zombie.lines().some((line) => line.kind === "over" && line.run === run), "it gives up");
     const over = zombie.lines().find(({ kind }) => kind === "over");
-    assert.equal(over?.isSettled, false, JSON.stringify(over));
+    assert.deepEqual([over?.end, over?.isSettled], ["lost", false], JSON.stringify(over));
     assert.ok(zombie.lines().some(({ kind }) => kind === "stopped"));
     const [after] = await world.postgres.send({
       name: "",
@@ -155,6 +157,78 @@ describe("a fleet that fails", { skip, concurrency: 3 }, () => {
     await done(world, 2);
     zombie.process.kill("SIGTERM");
     assert.equal(await zombie.gone(), 0, zombie.stderr());
+  });
+
+  test("a worker that is stopped while its run has a command ends that command when it goes on", async () => {
+    using model = await startModel(10);
+    using world = await fleet("command", model);
+    const pids = join(world.root, "pids");
+    // The one of the first worker stays, that of another passes.
+    writeCheckedAgent(world, "checked", `echo $$ >> ${pids}; [ $(wc -l < ${pids}) -gt 1 ] || exec sleep 600`);
+    const start = (name: string) =>
+      world.startWorker(
+        "--name",
+        name,
+        "--concurrency",
+        "1",
+        "--sandbox",
+        "off",
+        "--work",
+        `${pids}-${name}`,
+      );
+    const zombie = start("zombie");
+    await zombie.ready();
+    const [run = ""] = await world.submit("checked", 1);
+    await until(() => existsSync(pids) && readFileSync(pids, "utf8").endsWith("\n"), "its command runs");
+    zombie.process.kill("SIGSTOP");
+    const command = Number(readFileSync(pids, "utf8"));
+    const isRunning = () => existsSync(`/proc/${command}`);
+    await endLease(world, "zombie");
+    const other = start("other");
+    await other.ready();
+    await done(world, 1);
+    assert.ok(isRunning(), "nobody else has ended it");
+    zombie.process.kill("SIGCONT");
+    const over = () => zombie.lines().find((line) => line.kind === "over" && line.run === run);
+    await until(() => over() !== undefined, "it gives up");
+    assert.deepEqual([over()?.end, over()?.isSettled], ["lost", false], JSON.stringify(over()));
+    assert.ok(!isRunning(), "its command is ended");
+    for (const worker of [other, zombie]) {
+      worker.process.kill("SIGTERM");
+      assert.equal(await worker.gone(), 0, worker.stderr());
+    }
+  });
+
+  test("a queued run that must not be begun twice is begun, and one that was cut off is not", async () => {
+    using model = await startModel(1500);
+    using world = await fleet("once", model);
+    writeAgent(world, "once", {
+      agent: ({ runner }) => {
+        (runner as { ifInterrupted: string }).ifInterrupted = "fail";
+      },
+    });
+    const first = world.startWorker("--name", "first", "--concurrency", "1");
+    await first.ready();
+    const [cut = "", queued = ""] = await world.submit("once", 2);
+    await until(() => model.asked.length === 1, "it asks");
+    first.process.kill("SIGKILL");
+    await first.gone();
+    await endLease(world, "first");
+    model.waitMs = 10;
+    const second = world.startWorker("--name", "second", "--concurrency", "1");
+    await second.ready();
+    const ended = async (run: string) => {
+      const { outcome, code } = await world.document(["show", run]);
+      return [outcome, code];
+    };
+    await until(async () => {
+      const { failed = 0, completed = 0 } = await world.outcomes();
+      return failed + completed === 2;
+    }, "both are over");
+    assert.deepEqual(await ended(cut), ["failed", "STEP_INTERRUPTED"]);
+    assert.deepEqual(await ended(queued), ["completed", null]);
+    second.process.kill("SIGTERM");
+    assert.equal(await second.gone(), 0, second.stderr());
   });
 
   test("a worker that is cut off has given up before another one asks, and its slots are free afterwards", async () => {

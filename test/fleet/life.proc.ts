@@ -1,6 +1,6 @@
 /** The life of a run in a fleet: what holds no slot, what people do with it from elsewhere, and workers that come and go. */
 import assert from "node:assert/strict";
-import { readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Journal } from "../../src/engine/ports.ts";
@@ -11,6 +11,7 @@ import { prepareRun, type PrepareOptions } from "../../src/run/submit.ts";
 import { systemClock } from "../../src/run/world/clock.ts";
 import { replies, script, writeAgent, writeCheckedAgent } from "../cli/world.ts";
 import { startServer, type PostgresServer } from "../journal/postgres/server.ts";
+import { machineFiles } from "../run/stage-project.ts";
 import { until } from "../until.ts";
 import { createFleetWorld, type FleetWorld, type FleetWorker } from "./fleet-world.ts";
 import { needsFleet, programs } from "./fleet-server.ts";
@@ -109,6 +110,33 @@ describe("a run in a fleet", { skip }, () => {
     assert.ok(wait > 120_000 && wait < 300_000, String(wait));
     await lockstep("answer", asked, "allow");
     await reaches(asked, "completed");
+  });
+
+  test("waits for a gate without a worker, however often somebody looks, and goes on when it opens", async () => {
+    const looked = join(world.root, "looked");
+    const command = `echo x >> ${looked}; test -f ${world.root}/open`;
+    const files = machineFiles({
+      stages: { a: { gate: "ready", resolutionPolicy: "retry-later", next: "end" } },
+      machine: { checks: { ready: { type: "command", command, successWhen: "exitCode:0" } } },
+    });
+    for (const [path, text] of Object.entries(files)) world.write(path, text);
+    const run = await submit("m", [{ step: "a", output: {} }], { args: {} });
+    const looks = () => (existsSync(looked) ? readFileSync(looked, "utf8").split("\n").length - 1 : 0);
+    /** Processes that the worker has started. */
+    const started = (pid: number) => readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+    // What asks every hour does this.
+    for (let hour = 1; hour <= 3; hour += 1) {
+      await until(() => looks() === hour, "the gate was looked at");
+      await until(async () => (await isFree(run)) !== null, "nobody has it");
+      assert.deepEqual(await isFree(run), { due: null });
+      assert.equal(await stateOf(run), "waiting");
+      assert.equal(started(workers[0]!.process.pid!), "", "no process is held");
+      assert.equal(looks(), hour);
+      if (hour === 3) writeFileSync(join(world.root, "open"), "");
+      await lockstep("resume", run);
+    }
+    await reaches(run, "completed");
+    assert.equal(looks(), 4);
   });
 
   test("keeps the time of the server, also on a machine whose clock is wrong", async () => {

@@ -47,8 +47,8 @@ describe("people and runs of a fleet", { skip }, () => {
     server.remove();
   });
 
-  const submitted = async (file: string): Promise<string> => {
-    const args = ["fleet", "submit", "notes", "--topic", "t", "--no-files", "--script", file];
+  const submitted = async (file: string, ...more: readonly string[]): Promise<string> => {
+    const args = ["fleet", "submit", "notes", "--topic", "t", "--no-files", "--script", file, ...more];
     const made = await fleet.document([...args, "--on-permission", "halt"]);
     return (made.runs as readonly { readonly run: string }[])[0]!.run;
   };
@@ -103,6 +103,40 @@ describe("people and runs of a fleet", { skip }, () => {
       assert.equal(await stateOf(run), "completed");
     }
   });
+
+  const HERE = ["resume", "--here", "--sandbox", "off"];
+  const MET: readonly [state: string, line: readonly string[], says: RegExp, after: string][] = [
+    ["queued", ["answer", "allow"], /^2 .*waits for no answer/, "queued"],
+    ["queued", ["pause"], /^0 .*is paused/, "waiting"],
+    ["queued", ["stop"], /^2 .*nothing to stop/, "queued"],
+    ["queued", ["continue"], /^0 A worker continues/, "queued"],
+    ["queued", HERE, /^0 .*✓ completed/s, "completed"],
+    ["driven", ["answer", "allow"], /^2 .*waits for no answer/, "running"],
+    ["driven", ["pause"], /^0 .*is paused/, "waiting"],
+    ["driven", ["stop"], /^0 .*is stopped/, "interrupted"],
+    ["driven", ["continue"], /^3 .*A process is running run/s, "running"],
+    ["driven", HERE, /^3 .*RUN_OWNED_ELSEWHERE/s, "running"],
+    ["waiting", ["answer", "allow"], /^0 Answered .*A worker of the fleet continues/, "completed"],
+    ["waiting", ["pause"], /^0 .*is paused/, "waiting"],
+    ["waiting", ["stop"], /^2 .*nothing to stop/, "waiting"],
+    ["waiting", ["continue"], /^0 A worker continues/, "waiting"],
+    ["waiting", HERE, /^5 .*waiting PermissionRequired/s, "waiting"],
+  ];
+  for (const [state, [verb = "", ...rest], words, after] of MET)
+    test(`${verb} of a run that is ${state}: it is ${after} then`, async () => {
+      using elsewhere = createWorld();
+      const file = state === "driven" ? "slow.json" : "asking.json";
+      const run = await submitted(file, "--queue", state === "queued" ? "nobody" : "runs");
+      if (state === "driven") await until(async () => (await entriesOf(run)) >= 3, "it is driven");
+      if (state === "waiting") await until(() => ends(run).includes("waiting"), "it waits");
+      const before = ends(run).length;
+      assert.match(await says(elsewhere, verb, run, ...rest), words);
+      // What another worker is asked for is done by it; nothing else begins.
+      const isOffered = state === "waiting" && (verb === "answer" || verb === "continue");
+      if (isOffered) await until(() => ends(run).length > before, "a worker has had it");
+      assert.equal(await stateOf(run), after);
+      if (after === "running") await says(elsewhere, "stop", run);
+    });
 
   test("the studio of another machine answers, pauses and resumes", async () => {
     using elsewhere = createWorld();

@@ -1,5 +1,7 @@
 /** Runs handed to a fleet: what is recorded, what is refused before that, and what workers of this machine make of it. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { readPostgresAddress } from "../../src/journal/postgres/address.ts";
 import { openPostgres, type Postgres } from "../../src/journal/postgres/connection.ts";
@@ -207,6 +209,77 @@ describe("fleet submit", { skip }, () => {
       ran.stdout,
     );
     assert.match(ran.stderr, /not known whether a worker takes it/);
+  });
+
+  test("one who only submits needs the rights that docs/fleet.md names, and can neither delete nor read others", async () => {
+    const { schema } = postgres;
+    const say = async (text: string) => void (await postgres.send({ name: "", text }));
+    assert.equal(
+      (await world.lockstep(["fleet", "init", "--state", `${server.url}?schema=others`], { env })).code,
+      0,
+    );
+    const page = readFileSync(new URL("../../docs/fleet.md", import.meta.url), "utf8");
+    const [, grants = ""] = /```sql\n(GRANT.*?)```/s.exec(page) ?? [];
+    await say(`CREATE ROLE submitter LOGIN; ${grants.replaceAll(/\blockstep\b/g, schema)}`);
+    const submitter = new URL(address);
+    submitter.username = "submitter";
+    using elsewhere = createWorld();
+    writeAgent(elsewhere, "notes");
+    elsewhere.write("script.json", script(replies.initial(), replies.continuation(), replies.closure()));
+    const who = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"];
+    for (const args of [
+      ["init", "-qb", "main"],
+      ["add", "-A"],
+      [...who, "commit", "-qm", "first"],
+    ])
+      assert.equal(spawnSync("git", args, { cwd: elsewhere.root, env: elsewhere.env }).status, 0);
+    elsewhere.write("made.txt", "not committed");
+    const submit = async (...how: readonly string[]) =>
+      await elsewhere.lockstep(["fleet", ...NOTES.slice(0, -1), ...how, "--state", submitter.href], { env });
+    const dirty = await submit();
+    assert.equal(dirty.code, 2, dirty.stderr);
+    assert.match(dirty.stderr, /made\.txt is not committed.*--bundle/s);
+    const before = (await rows()).length;
+    for (const how of [
+      ["--no-files", "--key", "k"],
+      ["--no-files", "--key", "k"],
+      ["--bundle"],
+      ["--bundle"],
+    ]) {
+      const ran = await submit(...how);
+      assert.equal(ran.code, 0, ran.stderr);
+    }
+    assert.equal((await rows()).length, before + 3, "the same key is the same run");
+    const tables = await postgres.send({
+      name: "",
+      text: `SELECT table_schema AS schema, table_name AS name FROM information_schema.tables
+        WHERE table_schema IN ('${schema}', '${schema}_boss', 'others') AND table_type = 'BASE TABLE'`,
+    });
+    assert.ok(tables.length > 20, String(tables.length));
+    const theirs = openPostgres({
+      address: readPostgresAddress(submitter.href),
+      pg: pgPackage()!,
+      patienceMs: 0,
+    });
+    const isRefused = async (text: string) =>
+      await theirs.send({ name: "", text }).then(
+        () => false,
+        (error: Error) => /permission denied/.test(error.message),
+      );
+    try {
+      for (const table of tables) {
+        const [of, name] = [String(table.schema), String(table.name)];
+        assert.ok(await isRefused(`DELETE FROM ${of}.${name}`), `delete from ${of}.${name}`);
+        assert.ok(await isRefused(`TRUNCATE ${of}.${name}`), `truncate ${of}.${name}`);
+        const canRead = !(await isRefused(`SELECT * FROM ${of}.${name} LIMIT 1`));
+        assert.equal(canRead, of === schema, `read ${of}.${name}`);
+      }
+      assert.ok(await isRefused(`UPDATE ${schema}.event SET body = ''`), "an entry stays as it is");
+      assert.ok(await isRefused(`UPDATE ${schema}.run SET owner = 'me'`), "nobody takes a run this way");
+      assert.ok(await isRefused(`UPDATE ${schema}.blob SET bytes = ''`), "files stay as they are");
+    } finally {
+      await theirs.close();
+    }
   });
 
   test("refuses a folder as the record, and a server without tables", async () => {

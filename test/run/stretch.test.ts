@@ -166,6 +166,29 @@ test("a long wait ends the stretch and says until when", async () => {
   assert.equal(last.kind, "ended", JSON.stringify(last));
 });
 
+test("a script of the worker goes on in the next stretch, and another one begins", async () => {
+  const here = world();
+  const journal = createMemoryJournal();
+  const run = await submit(here, journal, { script: [say("initial.a", "never")] });
+  const busy: ScriptReply = { error: { kind: "rate-limit", retryAfterMs: 120_000 } };
+  const [first, last] = SCRIPT as [ScriptReply, ScriptReply];
+  const text = JSON.stringify({ replies: [busy, first, busy, last] });
+  let now = 1_700_000_000_000;
+  const clock = { now: () => now, sleep: () => Promise.reject(new Error("it must not wait here")) };
+  const ends: string[] = [];
+  for (let stretch = 1; stretch <= 3; stretch += 1) {
+    ends.push((await driving(here, journal, run, { clock, script: { text, file: "s.json" } })).kind);
+    now += 120_000;
+  }
+  assert.deepEqual(ends, ["parked", "parked", "ended"]);
+  assert.equal((await show(journal, run)).outcome, "completed");
+  const other = await submit(here, journal);
+  assert.equal((await driving(here, journal, other, { clock, script: [busy] })).kind, "parked");
+  now += 120_000;
+  assert.equal((await driving(here, journal, other, { clock, script: [first, last] })).kind, "ended");
+  assert.equal((await show(journal, other)).outcome, "completed");
+});
+
 test("what ends a stretch, and what is said of it", async (t) => {
   const aborted = AbortSignal.abort();
   const cases: readonly {

@@ -168,6 +168,23 @@ describe("what is submitted", () => {
       assert.doesNotMatch(message, /hunter2/);
     });
 
+  const WRITTEN: readonly [written: string, instead: string, recorded: string][] = [
+    ["https://github.com/acme/a.git", "https://github.com/", "https://github.com/acme/a.git"],
+    ["git@github.com:acme/a", "git@github.com:", "git@github.com:acme/a"],
+    ["gh:acme/a", "gh:", "https://mirror.invalid/acme/a"],
+    ["https://other.invalid/a", "gh:", "https://other.invalid/a"],
+  ];
+  for (const [written, instead, recorded] of WRITTEN)
+    test(`the remote ${written} with insteadOf ${instead} is recorded as ${recorded}`, async () => {
+      const world = repository({ execution: {} });
+      world.git(world.home, "config", "url.https://mirror.invalid/.insteadOf", instead);
+      world.git(world.home, "remote", "set-url", "origin", written);
+      for (const kind of ["git", "bundle"] as const) {
+        const { source } = await find(world, kind);
+        assert.deepEqual("remote" in source && source.remote, { name: "origin", url: recorded });
+      }
+    });
+
   test("a folder without a repository needs --no-files", async () => {
     const world = repository({ isRepository: false, execution: {} });
     assert.match((await refusal(find(world, "git"))).message, /--no-files/);

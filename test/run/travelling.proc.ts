@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Journal } from "../../src/engine/ports.ts";
+import type { Backend, Journal } from "../../src/engine/ports.ts";
+import type { Entry } from "../../src/flow/event.ts";
 import { openTravelPlace } from "../../src/run/source-place.ts";
 import { prepareRun } from "../../src/run/submit.ts";
 import { newestTree } from "../../src/run/tree.ts";
@@ -96,6 +97,25 @@ describe("a run that is killed at a write goes on elsewhere", async () => {
 });
 
 describe("what travels", () => {
+  /** A process that dies when this call is recorded. */
+  const afterCall = (journal: Journal, nth: number, die: (entry: Entry) => never): Journal => {
+    let calls = 0;
+    return {
+      ...journal,
+      claim: async (...args) => {
+        const handle = await journal.claim(...args);
+        return {
+          ...handle,
+          append: async (entries, adopted) => {
+            await handle.append(entries, adopted);
+            const called = entries.find(({ event }) => event.type === "step.called");
+            if (called !== undefined && (calls += 1) === nth) die(called);
+          },
+        };
+      },
+    };
+  };
+
   test("a tool call that was cut off finds the files as they were before it", async () => {
     const world = repository({ execution: {} });
     const fleet = createFleet(world);
@@ -130,6 +150,46 @@ describe("what travels", () => {
       [true, true],
     );
   });
+
+  for (const [where, finalize] of [
+    ["home", undefined],
+    ["tree", { autoMerge: false, push: true }],
+  ] as const)
+    test(`a run that was killed between two tool calls goes on elsewhere with the same files (${where})`, async () => {
+      const world = repository(finalize === undefined ? { execution: {} } : {});
+      world.write("sub/tool.sh", "#!/bin/sh\n");
+      world.write(".gitignore", "ignored\n");
+      world.shell("git add -A; git commit -qm more; git push -q origin main");
+      const fleet = createFleet(world);
+      const run = await fleet.submit("git", finalize === undefined ? {} : { finalize });
+      const lines = [
+        "echo changed >> a.txt; mkdir new; echo one > 'new/odd name'; chmod +x sub/tool.sh; ln -s a.txt link",
+        "git mv sub/tool.sh moved.sh; git commit -qm moved; rm a.txt; printf '\\377' > binary; echo x > ignored",
+        "true",
+      ];
+      let commit: string | undefined;
+      const through = afterCall(fleet.journal, 2, ({ tree }) => {
+        commit = tree?.commit;
+        throw new Error("killed");
+      });
+      await assert.rejects(fleet.drive(run, "one", working(lines), { through }), /killed/);
+      const difference: string[] = [];
+      const model = working(lines);
+      const looking: Backend = {
+        ...model,
+        turn: async (request) => {
+          const folder = join(world.temp, "two/runs", run, where);
+          // With what is not tracked, by an index of its own.
+          const git = `GIT_INDEX_FILE='${world.temp}/index' git -C '${folder}'`;
+          difference.push(world.shell(`${git} add -A && ${git} diff --cached --stat ${commit}`));
+          return await model.turn!(request);
+        },
+      };
+      const end = await fleet.drive(run, "two", looking);
+      assert.equal(end.kind, "ended", JSON.stringify(end));
+      assert.equal(model.asked[0], "initial.work 2", "the calls are not repeated");
+      assert.equal(difference[0], "");
+    });
 
   test("each entry that changed files names them, and no other does", async () => {
     const world = repository({ execution: {} });

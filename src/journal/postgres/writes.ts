@@ -53,8 +53,8 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
       needs.map(([run]) => run),
       needs.map(([, digest]) => digest),
       lines.map(({ run }) => run),
-      lines.map(({ seq }) => seq),
-      lines.map(({ body }) => body),
+      numbers(lines.map(({ seq }) => seq)),
+      bodiesOf(lines),
     ]);
     const madeNow = new Map(made.map((row) => [row.id, row]));
     return await Promise.all(
@@ -76,22 +76,25 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
   const madeBefore = async (run: string, lines: readonly EntryLine[]): Promise<Rows[number] | null> => {
     const [row] = await postgres.send(sql.standing, [run]);
     if (row === undefined || row.owner !== owner || row.epoch !== 1 || row.last !== lines.length) return null;
-    return isFresh(String(row.key)) ? row : null;
+    return given.get(run)?.key === String(row.key) ? null : row;
   };
-  /** Keys that this process was given before belong to runs that it made itself. */
-  const given = new Set<string>();
-  const isFresh = (key: string) => !given.has(key);
+  /** What this process was given of each run. If it owns another epoch, the answer that gave it was lost. */
+  const given = new Map<string, Pick<Claimed, "key" | "epoch">>();
 
   const claim = async (writes: readonly Of<"claim">[]): Promise<readonly RoundOutcome[]> => {
     const taken = await postgres.send(sql.claim, [
       owner,
       writes.map(({ run }) => run),
       writes.map(({ takeOver }) => takeOver),
+      numbers(writes.map(({ run }) => given.get(run)?.epoch ?? 0)),
     ]);
     // In a second statement: the first may have waited for an append, and does not see it.
     const keys = taken.map(({ key }) => key);
     const lasts = new Map(
-      (keys.length === 0 ? [] : await postgres.send(sql.lasts, [keys])).map(({ key, last }) => [key, last]),
+      (keys.length === 0 ? [] : await postgres.send(sql.lasts, [numbers(keys)])).map(({ key, last }) => [
+        key,
+        last,
+      ]),
     );
     const rows = new Map(taken.map((row) => [row.id, row]));
     return await Promise.all(
@@ -126,17 +129,15 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
         ? await postgres.send(sql.appendOne, [only.key, writes[0]!.epoch, owner, only.seq, only.body])
         : await postgres.send(sql.append, [
             owner,
-            writes.map(({ key }) => key),
-            writes.map(({ epoch }) => epoch),
-            lines.map(({ key }) => key),
-            lines.map(({ seq }) => seq),
-            lines.map(({ body }) => body),
+            numbers(writes.map(({ key }) => key)),
+            numbers(writes.map(({ epoch }) => epoch)),
+            numbers(lines.map(({ key }) => key)),
+            numbers(lines.map(({ seq }) => seq)),
+            bodiesOf(lines),
           ]);
-    const written = new Map<unknown, number>();
-    for (const { run } of rows) written.set(run, (written.get(run) ?? 0) + 1);
+    if (rows[0]?.written === lines.length) return writes.map(() => ({ value: undefined }));
     return await Promise.all(
       writes.map(async (write): Promise<RoundOutcome> => {
-        if (written.get(write.key) === write.lines.length) return { value: undefined };
         const refusal = await whyNotAppended(write);
         return refusal === null ? { value: undefined } : { error: refusal };
       }),
@@ -162,7 +163,11 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
   };
 
   const release = async (writes: readonly Of<"release">[]): Promise<readonly RoundOutcome[]> => {
-    await postgres.send(sql.release, [owner, writes.map(({ key }) => key), writes.map(({ epoch }) => epoch)]);
+    await postgres.send(sql.release, [
+      owner,
+      numbers(writes.map(({ key }) => key)),
+      numbers(writes.map(({ epoch }) => epoch)),
+    ]);
     return writes.map(() => ({ value: undefined }));
   };
 
@@ -183,8 +188,9 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
     await performAll("release", release);
     await performAll("create", create);
     await performAll("claim", claim);
-    for (const outcome of outcomes)
-      if ("value" in outcome && outcome.value !== undefined) given.add((outcome.value as Claimed).key);
+    for (const [place, outcome] of outcomes.entries())
+      if ("value" in outcome && outcome.value !== undefined)
+        given.set(writes[place]!.run, outcome.value as Claimed);
     return outcomes;
   };
 }
@@ -211,6 +217,20 @@ function ownedBy(table: string, parameter: number): string {
   return `coalesce(${table}owner, '') = $${parameter}`;
 }
 
+/** An array of the server from values that are digits: they need no quotes, which the package `pg` gives to each of them. */
+function numbers(values: readonly unknown[]): string {
+  return `{${values.join(",")}}`;
+}
+
+/** The bodies as one text: JSON has no line break in it, so that none of them has to be escaped. */
+function bodiesOf(lines: readonly EntryLine[]): string {
+  return lines.map(({ body }) => body).join("\n");
+}
+
+function bodiesIn(parameter: number): string {
+  return `string_to_array($${parameter}::text, E'\\n')`;
+}
+
 function statementsOf(schema: string) {
   const statement = (name: string, text: string): Statement => ({ name, text });
   return {
@@ -226,14 +246,14 @@ function statementsOf(schema: string) {
         k AS (INSERT INTO ${schema}.run_flow
           SELECT r.key, n.digest FROM unnest($8::text[], $9::text[]) AS n(id, digest) JOIN r USING (id)),
         e AS (INSERT INTO ${schema}.event (run, seq, body)
-          SELECT r.key, n.seq, n.body FROM unnest($10::text[], $11::int[], $12::text[]) AS n(id, seq, body) JOIN r USING (id))
+          SELECT r.key, n.seq, n.body FROM unnest($10::text[], $11::int[], ${bodiesIn(12)}) AS n(id, seq, body) JOIN r USING (id))
       SELECT key, id FROM r`,
     ),
     claim: statement(
       "claim",
       `WITH w AS (
-          SELECT r.key, r.owner AS was, n.takes FROM ${schema}.run r
-          JOIN unnest($2::text[], $3::bool[]) AS n(id, takes) ON r.id = n.id ORDER BY r.key FOR UPDATE OF r)
+          SELECT r.key, r.owner AS was, n.takes OR (r.owner = $1 AND r.epoch <> n.given) AS takes FROM ${schema}.run r
+          JOIN unnest($2::text[], $3::bool[], $4::int[]) AS n(id, takes, given) ON r.id = n.id ORDER BY r.key FOR UPDATE OF r)
       UPDATE ${schema}.run r SET epoch = r.epoch + 1, owner = $1, speaks = ${SPEECH} FROM w
       WHERE r.key = w.key AND r.speaks <= ${SPEECH} AND (w.was IS NULL OR w.takes OR NOT EXISTS (
         SELECT 1 FROM ${schema}.owner o WHERE o.id = w.was AND ${ALIVE}))
@@ -255,17 +275,19 @@ function statementsOf(schema: string) {
       "append-one",
       `WITH fence AS (SELECT key FROM ${schema}.run WHERE key = $1 AND epoch = $2 AND ${ownedBy("", 3)} FOR SHARE)
       INSERT INTO ${schema}.event (run, seq, body) SELECT key, $4, $5 FROM fence
-      ON CONFLICT DO NOTHING RETURNING run`,
+      ON CONFLICT DO NOTHING RETURNING 1 AS written`,
     ),
     append: statement(
       "append",
       `WITH fence AS (
           SELECT r.key FROM ${schema}.run r JOIN unnest($2::bigint[], $3::int[]) AS n(key, epoch)
-          ON r.key = n.key AND r.epoch = n.epoch AND ${ownedBy("r.", 1)} ORDER BY r.key FOR SHARE OF r)
-      INSERT INTO ${schema}.event (run, seq, body)
-      SELECT n.run, n.seq, n.body FROM unnest($4::bigint[], $5::int[], $6::text[]) AS n(run, seq, body)
-      WHERE n.run IN (SELECT key FROM fence)
-      ON CONFLICT DO NOTHING RETURNING run`,
+          ON r.key = n.key AND r.epoch = n.epoch AND ${ownedBy("r.", 1)} ORDER BY r.key FOR SHARE OF r),
+        made AS (
+          INSERT INTO ${schema}.event (run, seq, body)
+          SELECT n.run, n.seq, n.body FROM unnest($4::bigint[], $5::int[], ${bodiesIn(6)}) AS n(run, seq, body)
+          WHERE n.run IN (SELECT key FROM fence)
+          ON CONFLICT DO NOTHING RETURNING 1)
+      SELECT count(*)::int AS written FROM made`,
     ),
     bodies: statement(
       "bodies",

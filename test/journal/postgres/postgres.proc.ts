@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, describe, test } from "node:test";
-import type { Journal } from "../../../src/engine/ports.ts";
+import type { Journal, RunHandle } from "../../../src/engine/ports.ts";
 import { readPostgresAddress } from "../../../src/journal/postgres/address.ts";
 import { openPostgres } from "../../../src/journal/postgres/connection.ts";
 import { openPostgresJournal } from "../../../src/journal/postgres/postgres.ts";
@@ -269,6 +269,52 @@ function harmOn(server: PostgresServer): void {
         assert.deepEqual(seqs(await journal.read("r2")), [1, 2, 3]);
         await refuses("RUN_EXISTS", journal.create(newRun("r2"), [waited(1), waited(2)]), /r2/);
       }));
+
+    const LOST: readonly [
+      what: string,
+      statement: string,
+      act: (journal: Journal, handles: readonly RunHandle[]) => Promise<unknown>,
+      written: readonly number[],
+    ][] = [
+      ["an entry", "append-one", (_, [first]) => first!.append([waited(2)]), [2, 1, 1]],
+      ["entries of one run", "append", (_, [first]) => first!.append([waited(2), waited(3)]), [3, 1, 1]],
+      [
+        "entries of all runs",
+        "append",
+        (_, handles) => Promise.all(handles.map((handle) => handle.append([spoken(2, "once\u2028", {})]))),
+        [2, 2, 2],
+      ],
+      [
+        "the end of a claim",
+        "release",
+        async (journal, [, , last]) => {
+          await last!.release();
+          await (await journal.claim("r3")).append([waited(2), waited(3), waited(4)]);
+        },
+        [1, 1, 4],
+      ],
+      [
+        "a claim",
+        "claim",
+        async (journal, [, second]) => {
+          await second!.release();
+          await (await journal.claim("r2")).append([waited(2)]);
+        },
+        [1, 2, 1],
+      ],
+    ];
+    for (const [what, statement, act, written] of LOST)
+      test(`${what}: where the answer to it is lost, it counts once`, () =>
+        world(async ({ open, proxy: proxied }) => {
+          const proxy = await proxied();
+          const journal = await open(proxy.port);
+          const runs = ["r1", "r2", "r3"];
+          const handles = await Promise.all(runs.map((run) => journal.create(newRun(run), [waited(1)])));
+          const lost = proxy.loseNextAnswer(`lockstep-tested-${statement}\0`);
+          await Promise.all([act(journal, handles), lost]);
+          const counts = await Promise.all(runs.map(async (run) => (await journal.read(run)).length));
+          assert.deepEqual(counts, written);
+        }));
 
     test("an append that is under way when the run is taken over is refused, and the new owner knows what is there", () =>
       world(async ({ open, proxy: proxied }) => {
