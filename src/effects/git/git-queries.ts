@@ -53,32 +53,27 @@ function inFile(folder: string, name: string): string {
 export type GitBranch = {
   readonly name: string;
   readonly tip: string;
-  /** The working tree that was asked in is on it. */
-  readonly isCurrent: boolean;
-  /** Only where branches were named. Of that commit: those with the same files have the same. */
+  /** Of that commit: those with the same files have the same. */
   readonly tree: string;
-  /** Only where branches were named. The working tree that has it checked out; null: none has. */
+  /** The working tree that has it checked out; null: none has. */
   readonly place: string | null;
 };
 
-/** Branches by name, in one question; without names, all of them. null: git cannot tell. */
+/** Branches by name, in one question. null: git cannot tell. */
 export async function listBranches(
   git: Git,
   cwd: string,
-  names: readonly string[] = [],
+  names: readonly string[],
 ): Promise<readonly GitBranch[] | null> {
-  const isNamed = names.length > 0;
-  const patterns = isNamed ? names.map((name) => `refs/heads/${name}`) : ["refs/heads"];
-  // The tree is in the commit, and of all branches some commit may be missing that is not needed.
-  const more = isNamed ? ["%(tree)", "%(worktreepath)"] : ["", ""];
-  const fields = ["%(refname)", "%(objectname)", "%(HEAD)", ...more];
+  const fields = ["%(refname)", "%(objectname)", "%(tree)", "%(worktreepath)"];
+  const patterns = names.map((name) => `refs/heads/${name}`);
   const answer = await askAgain(git, cwd, ["for-each-ref", `--format=${fields.join("%00")}%00`, ...patterns]);
   if (!answer.ok) return null;
   const facts = answer.out.split("\0");
   return Array.from({ length: Math.floor(facts.length / fields.length) }, (_, index) => {
-    const [ref = "", tip = "", head = "", tree = "", place = ""] = facts.slice(index * fields.length);
+    const [ref = "", tip = "", tree = "", place = ""] = facts.slice(index * fields.length);
     const name = ref.trimStart().replace(/^refs\/heads\//, "");
-    return { name, tip, tree, place: place === "" ? null : place, isCurrent: head === "*" };
+    return { name, tip, tree, place: place === "" ? null : place };
   });
 }
 

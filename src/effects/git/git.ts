@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { withSettings } from "../../flow/machine/git-variables.ts";
 import { NOT_INSTALLED, SHELL, type Programs } from "../../flow/machine/programs.ts";
-import { createOverrules, NOTHING_OVERRULED } from "./git-overrules.ts";
+import { createOverrules, NOTHING_OVERRULED, stampOf } from "./git-overrules.ts";
 import type { IndexFiles } from "./index-lock.ts";
 import { firstLines } from "../process/output.ts";
 import { quoted } from "./words.ts";
@@ -30,6 +30,8 @@ export type How = {
   readonly bytes?: true;
   /** It only reads settings, and starts nothing whatever they say. */
   readonly harmless?: true;
+  /** What it succeeds with depends on git, its settings and the environment alone: it is asked again when they change. */
+  readonly settled?: true;
 };
 
 export type GitAnswer =
@@ -83,6 +85,7 @@ export function createGit(options: GitOptions): Git {
       index = puts?.copy,
       outside: isOutside,
       harmless,
+      settled,
       bytes,
     } = how;
     const timeoutMs = asked ?? (harmless ? LISTING_MS : TIMEOUT_MS);
@@ -94,6 +97,9 @@ export function createGit(options: GitOptions): Git {
         out: "",
         why: `git cannot list the settings of the repository in ${cwd}`,
       };
+    const question = settled ? JSON.stringify([program, stampOf(program), cwd, args, seen]) : "";
+    const known = overruled.answers?.get(question);
+    if (known !== undefined) return { ok: true, out: known };
     const variables = {
       ...seen,
       ...withSettings({}, overruled.settings),
@@ -114,7 +120,10 @@ export function createGit(options: GitOptions): Git {
           : called;
     const result = await start({ command, ...around, tame: true });
     const { stdout: out, stderr, exitCode, truncated } = result;
-    if (isFinished(result) && exitCode === 0 && !truncated) return { ok: true, out };
+    if (isFinished(result) && exitCode === 0 && !truncated) {
+      if (settled) overruled.answers?.set(question, out);
+      return { ok: true, out };
+    }
     if (exitCode === 127) return { ok: false, exit: 127, out, why: "git is not installed" };
     if (truncated) return { ok: false, exit: null, out, why: "git had too much to say" };
     if (!isFinished(result))
