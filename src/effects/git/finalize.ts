@@ -188,18 +188,24 @@ async function commitPaths(
     const fault = await addPaths(git, path, index, paths);
     if (fault !== null) return notDone(fault);
     // Nor is `git commit` asked for what would be nothing: it would look for the reason everywhere.
-    if (await isCommitted(git, path, index))
+    if (!isSurelyNew(paths) && (await isCommitted(git, path, index)))
       return {
         state: "held",
         detail: `not committed: ${namedPaths(paths)} in ${path}, git takes nothing of it`,
       };
     const message = `Work of ${agent}, run ${run}\n\nIt was left uncommitted when the run was complete.`;
-    const flags = ["--quiet", "--no-verify", "--cleanup=verbatim", "-m", message];
+    const flags = ["--quiet", "--no-verify", "--allow-empty", "--cleanup=verbatim", "-m", message];
     const made = await git(path, ["commit", ...flags], { whole: true, puts: held.puts });
     return made.ok ? applied(`committed ${namedPaths(paths)}`) : notDone(made.why);
   } finally {
     held.drop();
   }
+}
+
+/** Whether the index is another one for sure when these are added to it: it has nothing yet of what one of them is now. */
+function isSurelyNew(paths: readonly GitChange[]): boolean {
+  const staged = new Set(paths.filter(({ isStaged }) => isStaged).map((change) => change.path));
+  return paths.some((change) => !staged.has(change.path));
 }
 
 /** Adds what is listed to an index, and nothing else. Gives why that failed; null: it did not. */

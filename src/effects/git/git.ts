@@ -136,7 +136,7 @@ export function createGit(options: GitOptions): Git {
 const PUT: readonly string[] = [
   SHELL,
   "-c",
-  'copy=$1 index=$2 lock=$3; shift 3; "$@" || exit; mv -f "$copy" "$index" && rm -f "$lock"',
+  'copy=$1 index=$2 lock=$3; shift 3; "$@" || exit; mv -f "$copy" "$index" && exec rm -f "$lock"',
   "sh",
 ];
 

@@ -83,8 +83,7 @@ const HEADS = "refs/heads/";
 
 async function refuseStart(git: Git, cwd: string, baseBranch: string | undefined): Promise<never> {
   const top = await git(cwd, ["rev-parse", "--show-toplevel"]);
-  if (!top.ok)
-    throw refusal(`${cwd} is in no working tree of git: ${top.why}`, "run `git init` and commit");
+  if (!top.ok) throw refusal(`${cwd} is in no working tree of git: ${top.why}`, "run `git init` and commit");
   const home = top.out.replace(/\n$/, "");
   const base = baseBranch ?? (await branchOf(git, home));
   if (base === null)

@@ -194,6 +194,8 @@ async function firstOfNamespace(child: Child): Promise<number | null> {
 
 const MAX_REPORT = 4096;
 
+let childProcess: typeof import("node:child_process") | undefined;
+
 type Child = ChildProcessByStdio<null, Readable | null, Readable | null>;
 type Started =
   | { readonly child: Child; readonly leader: number }
@@ -209,7 +211,8 @@ async function start(
     typeof options.command === "string" ? [SHELL, "-c", options.command] : options.command;
   const marks = [options.env[MARKS], mark].filter(Boolean).join(":");
   // Most runs start no command; they should not pay for being able to.
-  const { spawn } = await import("node:child_process");
+  childProcess ??= await import("node:child_process");
+  const { spawn } = childProcess;
   try {
     const child = spawn(file, args, {
       cwd: options.cwd,
