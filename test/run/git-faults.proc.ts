@@ -64,6 +64,15 @@ const ROWS: readonly Row[] = [
     },
   },
   {
+    name: "the work is more files than a command takes",
+    agent: ["for n in $(seq 201); do echo $n > $n.txt; done"],
+    effects: ["commit:applied", ...DONE],
+    then: (world) => {
+      assert.equal(world.git(world.home, "ls-tree", "--name-only", "main").split(".txt\n").length, 202);
+      assert.equal(world.git(world.home, "status", "--porcelain"), "");
+    },
+  },
+  {
     name: "the work is taken out of the index and left as it is committed",
     agent: ["git rm -q --cached a.txt"],
     effects: ["commit:held", "merge:applied", "remove:held"],

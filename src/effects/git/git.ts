@@ -22,6 +22,8 @@ export type How = {
   readonly index?: string;
   /** The same, and what git is started by moves it to the place of the index when git has succeeded, and removes the lock. */
   readonly puts?: IndexFiles;
+  /** With `puts`: what git is asked after that, when it has succeeded. */
+  readonly next?: readonly string[];
   /** What it reads, and the file that its output is added to. */
   readonly pipes?: { readonly input: string; readonly output: string };
   /** It needs the network, or the repository's list of working trees: it is started outside of the sandbox. */
@@ -81,6 +83,7 @@ export function createGit(options: GitOptions): Git {
       whole,
       lasting = whole,
       puts,
+      next,
       pipes,
       index = puts?.copy,
       outside: isOutside,
@@ -114,7 +117,7 @@ export function createGit(options: GitOptions): Git {
     const called = gitCommand(program, args);
     const command =
       puts !== undefined
-        ? [...PUT, puts.copy, puts.index, puts.lock, ...called]
+        ? putting(puts, next === undefined ? [called] : [called, gitCommand(program, next)])
         : pipes !== undefined
           ? [...PIPE, pipes.input, pipes.output, ...called]
           : called;
@@ -132,13 +135,16 @@ export function createGit(options: GitOptions): Git {
   };
 }
 
-/** Our own process may be gone when git has ended. */
-const PUT: readonly string[] = [
-  SHELL,
-  "-c",
-  'copy=$1 index=$2 lock=$3; shift 3; "$@" || exit; mv -f "$copy" "$index" && exec rm -f "$lock"',
-  "sh",
-];
+/** Our own process may be gone when git has ended. The shell is told only at which places the words of a command are. */
+function putting(
+  { copy, index, lock }: IndexFiles,
+  commands: readonly (readonly string[])[],
+): readonly string[] {
+  let place = 3;
+  const calls = commands.map((words) => words.map(() => `"\${${(place += 1)}}"`).join(" "));
+  const script = `${calls.join(" && ")} || exit; mv -f "$1" "$2" && exec rm -f "$3"`;
+  return [SHELL, "-c", script, "sh", copy, index, lock, ...commands.flat()];
+}
 
 /** Takes the place of the shell, so that it is one process. */
 const PIPE: readonly string[] = [
