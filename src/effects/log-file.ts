@@ -16,7 +16,8 @@ import { reasonOf } from "./grounded.ts";
 
 export type LogFile = {
   readonly path: string;
-  readonly write: (lines: readonly string[]) => void;
+  /** Whole lines. */
+  readonly write: (text: string) => void;
   /** What went wrong on the way, without being in the way. */
   readonly trouble: string | null;
   readonly close: () => void;
@@ -24,9 +25,8 @@ export type LogFile = {
 
 export type LogOptions = {
   readonly folder: string;
-  /** The same folder, held: below what `pins` hold, with these parts. */
-  readonly pins: Pins;
-  readonly parts: readonly string[];
+  /** The path of the same folder as it is held. */
+  readonly held: string;
   readonly agent: string;
   readonly run: string;
   /** Of the run, not of this stretch of it: its file is found again by that. */
@@ -38,16 +38,21 @@ export type LogOptions = {
   readonly maxFiles: number | null;
 };
 
-/** Opens the file of a run, empty: one that is there from an earlier stretch is written anew. Throws when it cannot. */
-export function openLogFile(options: LogOptions): LogFile {
-  const { folder, pins, parts, agent, maxFiles } = options;
+/** The path of the folder with these parts, which is made where it is not there: good until `pins` are asked again. */
+export function openLogFolder(pins: Pins, parts: readonly string[]): string {
   const isThere = lstatSync(pins.at(parts, "make"), { throwIfNoEntry: false }) !== undefined;
   const held = pins.at([...parts, "."], "make");
   if (!isThere) keepOutOfGit(held);
-  const { name, file } = claim(options, held);
+  return held;
+}
+
+/** Opens the file of a run, empty: one that is there from an earlier stretch is written anew. Throws when it cannot. */
+export function openLogFile(options: LogOptions): LogFile {
+  const { folder, held, agent, maxFiles } = options;
+  const { name, file } = claim(options);
   return {
     path: join(folder, name),
-    write: (lines) => writeFileSync(file, lines.map((line) => `${line}\n`).join("")),
+    write: (text) => writeFileSync(file, text),
     trouble: maxFiles === null ? null : rotate(held, agent, name, maxFiles),
     close: () => closeSync(file),
   };
@@ -61,12 +66,12 @@ function keepOutOfGit(folder: string): void {
 type Claimed = { readonly name: string; readonly file: number };
 
 /** The run is part of the name: runs that begin in the same moment do not meet. */
-function claim(options: LogOptions, folder: string): Claimed {
-  const { agent, run, startedAt, isResumed, ending } = options;
-  const old = isResumed ? claimOld(options, folder) : null;
+function claim(options: LogOptions): Claimed {
+  const { held, agent, run, startedAt, isResumed, ending } = options;
+  const old = isResumed ? claimOld(options) : null;
   if (old !== null) return old;
   const name = `${prefixOf(agent)}${timeOf(startedAt)}-${inName(run)}.${ending}`;
-  const path = join(folder, name);
+  const path = join(held, name);
   try {
     return { name, file: openSync(path, "wx", 0o600) };
   } catch (error) {
@@ -79,11 +84,11 @@ function claim(options: LogOptions, folder: string): Claimed {
 }
 
 /** Earlier versions named files by the time alone; runs that began together took the next free millisecond. */
-function claimOld(options: LogOptions, folder: string): Claimed | null {
-  const { agent, run, startedAt, ending } = options;
+function claimOld(options: LogOptions): Claimed | null {
+  const { held, agent, run, startedAt, ending } = options;
   for (let at = startedAt; at <= startedAt + MOST_AT_ONCE; at++) {
     const name = `${prefixOf(agent)}${timeOf(at)}.${ending}`;
-    const path = join(folder, name);
+    const path = join(held, name);
     const about = lstatSync(path, { throwIfNoEntry: false });
     if (about === undefined) return null;
     if (about.isFile() && isOf(path, run)) return { name, file: openSync(path, WRITE_ANEW) };

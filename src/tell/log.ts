@@ -16,7 +16,9 @@ import { registryLines } from "./log-registry.ts";
 /** What one entry has to say. */
 export function logLines(moment: Moment): readonly LogLine[] {
   const timestamp = new Date(moment.entry.at).toISOString();
-  return Array.from(tellAll(moment), (told) => toLine(timestamp, told));
+  const lines: LogLine[] = [];
+  for (const told of tellAll(moment)) lines.push(toLine(timestamp, told));
+  return lines;
 }
 
 function* tellAll(moment: Moment): Generator<LogFacts> {

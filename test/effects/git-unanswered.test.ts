@@ -25,7 +25,7 @@ const worktree: Worktree = {
   home,
   finalize,
 };
-const listed = (name: string, tip: string) => `refs/heads/${name}\0${tip}\0 \0tree-${tip}\0\0\n`;
+const listed = (name: string, tip: string) => `refs/heads/${name}\0${tip}\0\0\n`;
 const BRANCHES = listed("main", "c0") + listed("mine", "c1");
 const ok = (out: string): GitAnswer => ({ ok: true, out });
 const not = (exit: number, out = ""): GitAnswer => ({ ok: false, exit, out, why: "bwrap: no" });

@@ -64,6 +64,42 @@ const ROWS: readonly Row[] = [
     },
   },
   {
+    name: "the work is more files than a command takes",
+    agent: ["for n in $(seq 201); do echo $n > $n.txt; done"],
+    effects: ["commit:applied", ...DONE],
+    then: (world) => {
+      assert.equal(world.git(world.home, "ls-tree", "--name-only", "main").split(".txt\n").length, 202);
+      assert.equal(world.git(world.home, "status", "--porcelain"), "");
+    },
+  },
+  {
+    name: "the work is taken out of the index and left as it is committed",
+    agent: ["git rm -q --cached a.txt"],
+    effects: ["commit:held", "merge:applied", "remove:held"],
+    then: (world, { effects }) => {
+      assert.match(effects[0]!.detail, /^not committed: a\.txt.*, git takes nothing of it$/);
+      assert.equal(world.git(world.home, "rev-list", "--count", "--all"), "1");
+    },
+  },
+  ...["git rm -q a.txt; echo new > b.txt", "echo two > a.txt; git add a.txt; echo three > a.txt"].map(
+    (what): Row => ({
+      name: `work that is in the index in part: ${what}`,
+      agent: [what],
+      effects: ["commit:applied", ...DONE],
+      then: (world) => {
+        assert.equal(world.read("a.txt"), what.includes("three") ? "three\n" : null);
+        assert.equal(world.git(world.home, "status", "--porcelain"), "");
+      },
+    }),
+  ),
+  {
+    name: "the branches are packed",
+    agent: [`${COMMIT}; git pack-refs --all`],
+    options: { sandbox: "off" },
+    effects: DONE,
+    then: mergedHere,
+  },
+  {
     name: "conflict",
     agent: [COMMIT, "cd $HOME_TREE; echo other > a.txt; git commit -qam other"],
     code: "FINALIZE_FAILED",
@@ -398,6 +434,14 @@ const ROWS: readonly Row[] = [
     effects: [],
     says: /"mine" already exists.*--base-branch mine/,
   },
+  ...["main~1", "main^{tree}", "main..main", "nowhere"].map((baseBranch): Row => ({
+    name: `the base is no branch: ${baseBranch}`,
+    before: (world) => world.shell("git commit -q --allow-empty -m second"),
+    options: { baseBranch },
+    code: "WORKTREE_UNAVAILABLE",
+    effects: [],
+    says: /There is no branch "\S+" with a commit in \S+\. To continue: name a branch that exists/,
+  })),
   {
     name: "the name cannot be one of a branch",
     options: { branch: "-x..y" },
@@ -479,6 +523,16 @@ const ROWS: readonly Row[] = [
       world.shell("test x = $(cat a.txt); git checkout a.txt", join(worktree!.path, "lib")),
     then: mergedHere,
   },
+  ...["false", "true"].map((isSplit): Row => ({
+    name: `files in a folder that is a repository to git, with core.splitIndex=${isSplit}`,
+    before: (world) => {
+      world.git(world.home, "config", "core.splitIndex", isSplit);
+      world.shell("git clone -q $REMOTE lib; git add lib 2>/dev/null; git commit -qm lib");
+    },
+    agent: [`${COMMIT}; echo x > lib/x.txt`],
+    effects: ["merge:applied", "remove:held"],
+    then: (_world, { effects }) => assert.match(effects[1]!.detail, /repositories are inside of it: lib$/),
+  })),
   {
     name: "spaces, quotes and other alphabets",
     repository: { name: "my prójekt's 日本" },
@@ -515,6 +569,18 @@ function mainTree(world: Repository): unknown {
     files: world.shell("cat a.txt; cat b.txt 2>/dev/null || true"),
   };
 }
+
+test("who commits is asked again when a file that the user's settings include has changed", async () => {
+  const world = repository();
+  world.git(world.home, "config", "user.useConfigOnly", "true");
+  world.shell("mv ~/.gitconfig ~/who; printf '[include]\\n\\tpath = who\\n' > ~/.gitconfig");
+  const codes: (string | null)[] = [];
+  for (const line of ["true", "true", "printf '[core]\\n' > ~/who"]) {
+    world.shell(line);
+    codes.push((await world.run(["true"])).code);
+  }
+  assert.deepEqual(codes, [null, null, "WORKTREE_UNAVAILABLE"]);
+});
 
 describe("git faults", () => {
   for (const row of ROWS) {

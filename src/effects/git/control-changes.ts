@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { isControlPath } from "../../flow/machine/control.ts";
 import type { Worktree } from "../../flow/event.ts";
 import type { Git } from "./git.ts";
-import { listBranches, rawChanges, type FileVersion } from "./git-queries.ts";
+import { listBranches, rawChanges, type FileVersion, type RawChange } from "./git-queries.ts";
 import { isOwnTree, LINK } from "./submodules.ts";
 import { namedPaths, quoted } from "./words.ts";
 
@@ -27,7 +27,10 @@ export async function heldChanges(
   to: string,
 ): Promise<HeldChanges | null> {
   const changes = await rawChanges(git, home, from, to);
-  if (changes === null) return null;
+  return changes === null ? null : heldAmong(changes);
+}
+
+export function heldAmong(changes: readonly RawChange[]): HeldChanges {
   const commitOf = ({ mode, blob }: FileVersion) => (mode === LINK ? blob : null);
   return {
     files: changes.map(({ path }) => path).filter(isControlPath),

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { Worktree } from "../../flow/event.ts";
 import { heldChangesOn, heldFor, isHeld } from "./control-changes.ts";
 import { waitingText } from "./checkout.ts";
-import { GitInterrupted, unlessInterrupted, waitForGit, type Git } from "./git.ts";
+import { CHECKOUT_MS, GitInterrupted, unlessInterrupted, waitForGit, type Git } from "./git.ts";
 import { branchOf, isAncestor, tipOf, type GitChange } from "./git-queries.ts";
 import { findGitPlace } from "./git-place.ts";
 import { copyIn, dropIndex, holdIndex, isLockedBy, putIndex } from "./index-lock.ts";
@@ -185,21 +185,33 @@ async function commitPaths(
   if ("why" in held) return notDone(held.why);
   const { copy: index } = held.puts;
   try {
-    const fault = await addPaths(git, path, index, paths);
+    const isNew = isSurelyNew(paths);
+    const isAtOnce = isNew && paths.length <= AT_ONCE;
+    const fault = isAtOnce ? null : await addPaths(git, path, index, paths);
     if (fault !== null) return notDone(fault);
     // Nor is `git commit` asked for what would be nothing: it would look for the reason everywhere.
-    if (await isCommitted(git, path, index))
+    if (!isNew && (await isCommitted(git, path, index)))
       return {
         state: "held",
         detail: `not committed: ${namedPaths(paths)} in ${path}, git takes nothing of it`,
       };
     const message = `Work of ${agent}, run ${run}\n\nIt was left uncommitted when the run was complete.`;
-    const flags = ["--quiet", "--no-verify", "--cleanup=verbatim", "-m", message];
-    const made = await git(path, ["commit", ...flags], { whole: true, puts: held.puts });
+    const flags = ["--quiet", "--no-verify", "--allow-empty", "--cleanup=verbatim", "-m", message];
+    const commit = ["commit", ...flags];
+    const how = { timeoutMs: CHECKOUT_MS, whole: true, puts: held.puts } as const;
+    const made = isAtOnce
+      ? await git(path, addingOf(paths), { ...how, next: commit })
+      : await git(path, commit, how);
     return made.ok ? applied(`committed ${namedPaths(paths)}`) : notDone(made.why);
   } finally {
     held.drop();
   }
+}
+
+/** Whether the index is another one for sure when these are added to it: it has nothing yet of what one of them is now. */
+function isSurelyNew(paths: readonly GitChange[]): boolean {
+  const staged = new Set(paths.filter(({ isStaged }) => isStaged).map((change) => change.path));
+  return paths.some((change) => !staged.has(change.path));
 }
 
 /** Adds what is listed to an index, and nothing else. Gives why that failed; null: it did not. */
@@ -210,13 +222,15 @@ export async function addPaths(
   paths: readonly GitChange[],
 ): Promise<string | null> {
   for (let at = 0; at < paths.length; at += AT_ONCE) {
-    const part = paths.slice(at, at + AT_ONCE).map((change) => change.path);
-    // Not `git add`: of a repository inside of this one that asks what is in it, and so obeys its settings.
-    const flags = ["--add", "--remove", "--replace", "--", ...part];
-    const added = await git(top, ["update-index", ...flags], { whole: true, index });
+    const added = await git(top, addingOf(paths.slice(at, at + AT_ONCE)), { whole: true, index });
     if (!added.ok) return added.why;
   }
   return null;
+}
+
+/** Not `git add`: of a repository inside of this one that asks what is in it, and so obeys its settings. */
+function addingOf(paths: readonly GitChange[]): readonly string[] {
+  return ["update-index", "--add", "--remove", "--replace", "--", ...paths.map((change) => change.path)];
 }
 
 /** As many as a command line takes, however long their names are. */

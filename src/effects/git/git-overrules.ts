@@ -13,8 +13,17 @@ type Options = {
 };
 
 /** What is said to git in the place of settings that are not obeyed. */
-export type Overrules = Pick<Overruled, "settings"> & { readonly env: Env };
-type Listed = { readonly prints: string; readonly files: readonly string[]; readonly overruled: Overruled };
+export type Overrules = Pick<Overruled, "settings"> & {
+  readonly env: Env;
+  /** What git said that stays true as long as the settings are the same. */
+  readonly answers?: Map<string, string>;
+};
+type Listed = {
+  readonly prints: string;
+  readonly files: readonly string[];
+  readonly overruled: Overruled;
+  readonly answers: Map<string, string>;
+};
 
 export const NOTHING_OVERRULED: Overrules = { settings: [], env: {} };
 
@@ -38,7 +47,7 @@ export function createOverrules(
     const found = isFresh ? known : await look(top, files);
     if (found === null) return null;
     remember(key, found);
-    const { overruled } = found;
+    const { overruled, answers } = found;
     if (overruled.reported.length > 0 && !reported.has(common)) {
       reported.add(common);
       onOverruled?.(overruled.reported, top);
@@ -48,6 +57,7 @@ export function createOverrules(
     const isElsewhere = elsewhere !== null && gitDir === common && resolve(common, elsewhere) !== top;
     return {
       settings,
+      answers,
       env: {
         ...(isElsewhere && { GIT_WORK_TREE: top }),
         ...(fetches && { GIT_ALLOW_PROTOCOL: "none" }),
@@ -80,8 +90,12 @@ export function createOverrules(
       const { scope } = setting;
       all.push(...parseSettings(more).map(({ key, value }) => ({ scope, file, key, value })));
     }
+    // What the user's own settings include, which says who commits.
+    for (const file of shown)
+      if (!files.includes(file) && !includes.has(file)) includes.set(file, stampOf(file));
     const prints = before + [...includes.values()].map((stamp) => `${stamp};`).join("");
-    return { prints, files: [...files, ...includes.keys()], overruled: overrule(all, proxy) };
+    const overruled = overrule(all, proxy);
+    return { prints, files: [...files, ...includes.keys()], overruled, answers: new Map() };
   }
 }
 
@@ -124,7 +138,8 @@ function printsOf(files: readonly string[]): string {
   return files.map((file) => `${stampOf(file)};`).join("");
 }
 
-function stampOf(file: string): string {
+/** Another one when the file has changed. */
+export function stampOf(file: string): string {
   try {
     const { ino, size, mtimeNs, ctimeNs } = statSync(file, { bigint: true });
     return [ino, size, mtimeNs, ctimeNs].join(":");

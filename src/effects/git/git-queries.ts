@@ -1,7 +1,7 @@
 /** Questions to git, with their answers parsed. */
 import { join } from "node:path";
 import type { GitAnswer, Git } from "./git.ts";
-import { findGitPlace, pointerIn } from "./git-place.ts";
+import { findGitPlace, pointerIn, type GitPlace } from "./git-place.ts";
 
 /** The commit that a name stands for; null: none. */
 export async function tipOf(git: Git, cwd: string, name: string): Promise<string | null> {
@@ -37,9 +37,17 @@ export function headInFiles(cwd: string): Head | null {
   if (place === null) return null;
   const head = inFile(place.gitDir, "HEAD");
   const branch = branchIn(head);
-  const tip = branch === null ? head : inFile(place.common, `refs/heads/${branch}`);
-  const commit = /^([\da-f]{40}|[\da-f]{64})\n$/.exec(tip)?.[1];
-  return commit === undefined ? null : { branch, commit };
+  const commit = branch === null ? commitIn(head) : tipInFile(place, branch);
+  return commit === null ? null : { branch, commit };
+}
+
+function tipInFile({ common }: GitPlace, branch: string): string | null {
+  // A recorded name is a claim, and no branch has one that leads elsewhere.
+  return branch.includes("..") ? null : commitIn(inFile(common, `refs/heads/${branch}`));
+}
+
+function commitIn(text: string): string | null {
+  return /^([\da-f]{40}|[\da-f]{64})\n$/.exec(text)?.[1] ?? null;
 }
 
 function inFile(folder: string, name: string): string {
@@ -53,33 +61,38 @@ function inFile(folder: string, name: string): string {
 export type GitBranch = {
   readonly name: string;
   readonly tip: string;
-  /** The working tree that was asked in is on it. */
-  readonly isCurrent: boolean;
-  /** Only where branches were named. Of that commit: those with the same files have the same. */
-  readonly tree: string;
-  /** Only where branches were named. The working tree that has it checked out; null: none has. */
+  /** The working tree that has it checked out; null: none has. */
   readonly place: string | null;
 };
 
-/** Branches by name, in one question; without names, all of them. null: git cannot tell. */
+/** Branches by name, in one question. null: git cannot tell. */
 export async function listBranches(
   git: Git,
   cwd: string,
-  names: readonly string[] = [],
+  names: readonly string[],
 ): Promise<readonly GitBranch[] | null> {
-  const isNamed = names.length > 0;
-  const patterns = isNamed ? names.map((name) => `refs/heads/${name}`) : ["refs/heads"];
-  // The tree is in the commit, and of all branches some commit may be missing that is not needed.
-  const more = isNamed ? ["%(tree)", "%(worktreepath)"] : ["", ""];
-  const fields = ["%(refname)", "%(objectname)", "%(HEAD)", ...more];
+  const fields = ["%(refname)", "%(objectname)", "%(worktreepath)"];
+  const patterns = names.map((name) => `refs/heads/${name}`);
   const answer = await askAgain(git, cwd, ["for-each-ref", `--format=${fields.join("%00")}%00`, ...patterns]);
   if (!answer.ok) return null;
   const facts = answer.out.split("\0");
   return Array.from({ length: Math.floor(facts.length / fields.length) }, (_, index) => {
-    const [ref = "", tip = "", head = "", tree = "", place = ""] = facts.slice(index * fields.length);
+    const [ref = "", tip = "", place = ""] = facts.slice(index * fields.length);
     const name = ref.trimStart().replace(/^refs\/heads\//, "");
-    return { name, tip, tree, place: place === "" ? null : place, isCurrent: head === "*" };
+    return { name, tip, place: place === "" ? null : place };
   });
+}
+
+/** The same of a branch and the one that is checked out at `home`, as the files of the repository say it; null: git has to be asked. */
+export function twoInFiles(home: string, branch: string, checkedOut: string): readonly GitBranch[] | null {
+  const place = findGitPlace(home);
+  const tip = place === null ? null : tipInFile(place, branch);
+  const head = headInFiles(home);
+  if (tip === null || head === null || head.branch !== checkedOut) return null;
+  return [
+    { name: branch, tip, place: null },
+    { name: checkedOut, tip: head.commit, place: home },
+  ];
 }
 
 /** The tip of a branch that `base` has all of, and which is checked out nowhere, if that is wanted; null: there is none. */
@@ -153,6 +166,8 @@ export type GitChange = {
   /** From the top of the working tree; a repository inside of it ends with a slash. */
   readonly path: string;
   readonly kind: "changed" | "deleted" | "untracked" | "unmerged";
+  /** The index is not as the commit that is checked out. */
+  readonly isStaged: boolean;
 };
 
 /** What is not committed in a working tree; null: git cannot tell. What git ignores does not count. */
@@ -168,9 +183,10 @@ export async function changesOf(
   return answer.out.split("\0").flatMap((line): readonly GitChange[] => {
     if (line === "") return [];
     const [code, path] = [line.slice(0, 2), line.slice(3)];
-    if (code === " D") return [{ path, kind: "deleted" }];
+    const isStaged = code !== "??" && !code.startsWith(" ");
+    if (code === " D") return [{ path, kind: "deleted", isStaged }];
     const kind = code === "??" ? "untracked" : UNMERGED.has(code) ? "unmerged" : "changed";
-    return [{ path, kind }];
+    return [{ path, kind, isStaged }];
   });
 }
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { withSettings } from "../../flow/machine/git-variables.ts";
 import { NOT_INSTALLED, SHELL, type Programs } from "../../flow/machine/programs.ts";
-import { createOverrules, NOTHING_OVERRULED } from "./git-overrules.ts";
+import { createOverrules, NOTHING_OVERRULED, stampOf } from "./git-overrules.ts";
 import type { IndexFiles } from "./index-lock.ts";
 import { firstLines } from "../process/output.ts";
 import { quoted } from "./words.ts";
@@ -22,6 +22,8 @@ export type How = {
   readonly index?: string;
   /** The same, and what git is started by moves it to the place of the index when git has succeeded, and removes the lock. */
   readonly puts?: IndexFiles;
+  /** With `puts`: what git is asked after that, when it has succeeded. */
+  readonly next?: readonly string[];
   /** What it reads, and the file that its output is added to. */
   readonly pipes?: { readonly input: string; readonly output: string };
   /** It needs the network, or the repository's list of working trees: it is started outside of the sandbox. */
@@ -30,6 +32,8 @@ export type How = {
   readonly bytes?: true;
   /** It only reads settings, and starts nothing whatever they say. */
   readonly harmless?: true;
+  /** What it succeeds with depends on git, its settings and the environment alone: it is asked again when they change. */
+  readonly settled?: true;
 };
 
 export type GitAnswer =
@@ -79,10 +83,12 @@ export function createGit(options: GitOptions): Git {
       whole,
       lasting = whole,
       puts,
+      next,
       pipes,
       index = puts?.copy,
       outside: isOutside,
       harmless,
+      settled,
       bytes,
     } = how;
     const timeoutMs = asked ?? (harmless ? LISTING_MS : TIMEOUT_MS);
@@ -94,6 +100,9 @@ export function createGit(options: GitOptions): Git {
         out: "",
         why: `git cannot list the settings of the repository in ${cwd}`,
       };
+    const question = settled ? JSON.stringify([program, stampOf(program), cwd, args, seen]) : "";
+    const known = overruled.answers?.get(question);
+    if (known !== undefined) return { ok: true, out: known };
     const variables = {
       ...seen,
       ...withSettings({}, overruled.settings),
@@ -108,13 +117,16 @@ export function createGit(options: GitOptions): Git {
     const called = gitCommand(program, args);
     const command =
       puts !== undefined
-        ? [...PUT, puts.copy, puts.index, puts.lock, ...called]
+        ? putting(puts, next === undefined ? [called] : [called, gitCommand(program, next)])
         : pipes !== undefined
           ? [...PIPE, pipes.input, pipes.output, ...called]
           : called;
     const result = await start({ command, ...around, tame: true });
     const { stdout: out, stderr, exitCode, truncated } = result;
-    if (isFinished(result) && exitCode === 0 && !truncated) return { ok: true, out };
+    if (isFinished(result) && exitCode === 0 && !truncated) {
+      if (settled) overruled.answers?.set(question, out);
+      return { ok: true, out };
+    }
     if (exitCode === 127) return { ok: false, exit: 127, out, why: "git is not installed" };
     if (truncated) return { ok: false, exit: null, out, why: "git had too much to say" };
     if (!isFinished(result))
@@ -123,13 +135,16 @@ export function createGit(options: GitOptions): Git {
   };
 }
 
-/** Our own process may be gone when git has ended. */
-const PUT: readonly string[] = [
-  SHELL,
-  "-c",
-  'copy=$1 index=$2 lock=$3; shift 3; "$@" || exit; mv -f "$copy" "$index" && rm -f "$lock"',
-  "sh",
-];
+/** Our own process may be gone when git has ended. The shell is told only at which places the words of a command are. */
+function putting(
+  { copy, index, lock }: IndexFiles,
+  commands: readonly (readonly string[])[],
+): readonly string[] {
+  let place = 3;
+  const calls = commands.map((words) => words.map(() => `"\${${(place += 1)}}"`).join(" "));
+  const script = `${calls.join(" && ")} || exit; mv -f "$1" "$2" && exec rm -f "$3"`;
+  return [SHELL, "-c", script, "sh", copy, index, lock, ...commands.flat()];
+}
 
 /** Takes the place of the shell, so that it is one process. */
 const PIPE: readonly string[] = [

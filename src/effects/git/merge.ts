@@ -2,9 +2,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Finalizing } from "./finalize.ts";
-import { heldChanges, heldFor, isHeld } from "./control-changes.ts";
+import { heldAmong, heldFor, isHeld } from "./control-changes.ts";
 import { bringUpToDate, recoverCheckout } from "./checkout.ts";
-import { listBranches, isAncestor, mergedTip, tipOf } from "./git-queries.ts";
+import { isAncestor, listBranches, mergedTip, rawChanges, tipOf, twoInFiles } from "./git-queries.ts";
 import { findGitPlace } from "./git-place.ts";
 import { applied, failedEffect, held, type Done } from "../actions/ledger.ts";
 import { removeRefLocks } from "./ref-locks.ts";
@@ -76,7 +76,7 @@ async function withLock(folder: string, merge: () => Promise<Done>): Promise<Don
  */
 async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Done | "moved"> {
   const { branch, base, home, path } = worktree;
-  const branches = await listBranches(git, home, [branch, base]);
+  const branches = twoInFiles(home, branch, base) ?? (await listBranches(git, home, [branch, base]));
   if (branches === null) return failedEffect(`not merged: git cannot list the branches of ${home}`);
   const [from, into] = [branch, base].map((name) => branches.find((other) => other.name === name));
   if (from === undefined || into === undefined) {
@@ -101,9 +101,15 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
     );
   }
   if (!merged.ok) return failedEffect(`not merged: ${merged.why}`);
-  if (tree === into.tree && (await isAncestor(git, home, tip, old)))
+  const message = `Merge branch '${branch}' into ${base}\n\nRun ${run} of ${agent}.`;
+  // At the same time, because others wait for this merge. A commit that no branch gets is removed by git some day.
+  const [changed, made] = await Promise.all([
+    rawChanges(git, home, old, tree),
+    git(home, ["commit-tree", tree, "-p", old, "-p", tip, "-m", message]),
+  ]);
+  if (changed?.length === 0 && (await isAncestor(git, home, tip, old)))
     return applied(`${branch} is in ${base}`);
-  const changes = await heldChanges(git, home, old, tree);
+  const changes = changed === null ? null : heldAmong(changed);
   if (isHeld(changes)) {
     const at = `git -C ${quoted(home)}`;
     return held(
@@ -113,8 +119,6 @@ async function mergeOnce({ git, worktree, run, agent }: Finalizing): Promise<Don
       }),
     );
   }
-  const message = `Merge branch '${branch}' into ${base}\n\nRun ${run} of ${agent}.`;
-  const made = await git(home, ["commit-tree", tree, "-p", old, "-p", tip, "-m", message]);
   if (!made.ok) return failedEffect(`not merged: ${made.why}`);
   const commit = made.out.trim();
 

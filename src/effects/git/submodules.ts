@@ -5,6 +5,7 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   writeFileSync,
@@ -22,6 +23,7 @@ export type Link = { readonly path: string; readonly commit: string };
 
 /** null: git cannot tell. */
 export async function linksIn(git: Git, tree: string): Promise<readonly Link[] | null> {
+  if (!mayHaveLinks(tree)) return [];
   // Of a large repository the whole list is more than is read, and hardly any has such an entry.
   const modes = await git(tree, ["ls-files", "--format=%(objectmode)"]);
   if (!modes.ok) return null;
@@ -35,6 +37,22 @@ export async function linksIn(git: Git, tree: string): Promise<readonly Link[] |
 }
 
 export const LINK = "160000";
+
+/**
+ * Whether the index can have such an entry. The file of an index holds the mode of each entry in four bytes, unless it is
+ * split or has entries for whole folders. Where it holds these bytes for another reason, git is asked and finds none.
+ */
+function mayHaveLinks(tree: string): boolean {
+  const place = findGitPlace(tree);
+  if (place === null) return true;
+  const file = join(place.gitDir, "index");
+  const found = lstatSync(file, { throwIfNoEntry: false });
+  if (found?.isFile() !== true || found.size > MOST_INDEX_BYTES) return true;
+  const bytes = readFileSync(file);
+  return [Buffer.from([0, 0, 0xe0, 0]), "link", "sdir"].some((mark) => bytes.includes(mark));
+}
+
+const MOST_INDEX_BYTES = 64 * 1024 * 1024;
 /** Deeper ones stay empty. */
 const DEEPEST = 8;
 

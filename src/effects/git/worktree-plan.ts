@@ -5,7 +5,7 @@ import { RunnerError } from "../../engine/ports.ts";
 import type { Worktree } from "../../flow/event.ts";
 import type { Finalize } from "../../flow/settings.ts";
 import type { Git } from "./git.ts";
-import { listBranches, branchOf, treesOf, type GitBranch } from "./git-queries.ts";
+import { branchOf, treesOf } from "./git-queries.ts";
 import { addressesOf, remoteDigest } from "./remote.ts";
 import { quoted } from "./words.ts";
 
@@ -27,22 +27,7 @@ export type Plan = { readonly worktree: Worktree; readonly cwd: string };
 export async function planWorktree(git: Git, wish: WorktreeWish): Promise<Plan> {
   const { cwd, finalize } = wish;
   await requireGit(git, cwd);
-  const { home, isMain } = await topOf(git, cwd);
-  const branches = await listBranches(git, home);
-  if (branches === null) throw refusal(`git cannot list the branches of ${home}`, "repair the repository");
-  const current = branches.find(({ isCurrent }) => isCurrent)?.name;
-  const base = wish.baseBranch ?? current ?? (await branchOf(git, home));
-  if (base === null)
-    throw refusal(
-      `${home} is on no branch (HEAD is detached)`,
-      "name the branch to start from with --base-branch",
-    );
-  const commit = branches.find(({ name }) => name === base)?.tip;
-  if (commit === undefined)
-    throw refusal(
-      `There is no branch "${base}" with a commit in ${home}`,
-      wish.baseBranch === undefined ? "create a first commit" : "name a branch that exists",
-    );
+  const { home, isMain, base, commit, branches } = await lookAt(git, wish);
   await requireIdentity(git, home);
   const isPushed = finalize.createPr || finalize.push;
   const pushTo = isPushed ? await requireRemote(git, home, finalize.remote) : null;
@@ -58,19 +43,58 @@ export async function planWorktree(git: Git, wish: WorktreeWish): Promise<Plan> 
 const OLDEST = [2, 38] as const;
 
 async function requireGit(git: Git, cwd: string): Promise<void> {
-  const answer = await git(cwd, ["version"]);
+  const answer = await git(cwd, ["version"], { settled: true });
   if (!answer.ok) throw refusal(`git cannot be used: ${answer.why}`, "install it");
   const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(answer.out) ?? []).map(Number);
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
   throw refusal(`git is ${answer.out.trim()}, and ${OLDEST.join(".")} is needed`, "install a newer one");
 }
 
-async function topOf(git: Git, cwd: string): Promise<{ readonly home: string; readonly isMain: boolean }> {
-  const folders = ["--git-dir", "--git-common-dir", "--show-toplevel"];
-  const answer = await git(cwd, ["rev-parse", "--path-format=absolute", ...folders]);
-  const [own, common, ...top] = answer.out.replace(/\n$/, "").split("\n");
-  if (answer.ok) return { home: top.join("\n"), isMain: own === common };
-  throw refusal(`${cwd} is in no working tree of git: ${answer.why}`, "run `git init` and commit");
+type Start = {
+  readonly home: string;
+  readonly isMain: boolean;
+  readonly base: string;
+  readonly commit: string;
+  /** The names of all branches. */
+  readonly branches: ReadonlySet<string>;
+};
+
+/** Where the run was started and what it begins from, in one question to git. */
+async function lookAt(git: Git, { cwd, baseBranch }: WorktreeWish): Promise<Start> {
+  const start =
+    baseBranch === undefined ? ["HEAD", "--symbolic-full-name", "HEAD"] : [`${HEADS}${baseBranch}`];
+  const all = ["--symbolic", `--glob=${HEADS}*`];
+  const answer = await git(cwd, ["rev-parse", ...FOLDERS, ...start, ...all, "--show-toplevel"]);
+  if (!answer.ok && answer.exit === null)
+    throw refusal(`git cannot list the branches of ${cwd}: ${answer.why}`, "repair the repository");
+  if (!answer.ok) return await refuseStart(git, cwd, baseBranch);
+  const [own, common, commit = "", ...more] = answer.out.replace(/\n$/, "").split("\n");
+  const current = baseBranch === undefined ? more.shift()! : `${HEADS}${baseBranch}`;
+  const end = more.findIndex((line) => !line.startsWith(HEADS));
+  const [names, home] = [more.slice(0, end), more.slice(end).join("\n")];
+  // A name like "main~1" stands for a commit, and is not a branch.
+  if (!names.includes(current)) return await refuseStart(git, cwd, baseBranch);
+  const branches = new Set(names.map((name) => name.slice(HEADS.length)));
+  return { home, isMain: own === common, base: current.slice(HEADS.length), commit, branches };
+}
+
+const FOLDERS = ["--path-format=absolute", "--git-dir", "--git-common-dir"];
+const HEADS = "refs/heads/";
+
+async function refuseStart(git: Git, cwd: string, baseBranch: string | undefined): Promise<never> {
+  const top = await git(cwd, ["rev-parse", "--show-toplevel"]);
+  if (!top.ok) throw refusal(`${cwd} is in no working tree of git: ${top.why}`, "run `git init` and commit");
+  const home = top.out.replace(/\n$/, "");
+  const base = baseBranch ?? (await branchOf(git, home));
+  if (base === null)
+    throw refusal(
+      `${home} is on no branch (HEAD is detached)`,
+      "name the branch to start from with --base-branch",
+    );
+  throw refusal(
+    `There is no branch "${base}" with a commit in ${home}`,
+    baseBranch === undefined ? "create a first commit" : "name a branch that exists",
+  );
 }
 
 /** A run that is started in another worktree has its own beside it, not inside. */
@@ -79,7 +103,7 @@ async function mainTree(git: Git, home: string): Promise<string> {
 }
 
 async function requireIdentity(git: Git, home: string): Promise<void> {
-  const answer = await git(home, ["var", "GIT_COMMITTER_IDENT"]);
+  const answer = await git(home, ["var", "GIT_COMMITTER_IDENT"], { settled: true });
   if (answer.ok) return;
   const fix = "`git config --global user.name NAME` and `git config --global user.email ADDRESS`";
   throw refusal(`git has no user name or email for commits: ${answer.why}`, fix);
@@ -103,10 +127,9 @@ async function freeBranch(
   git: Git,
   home: string,
   folder: string,
-  branches: readonly GitBranch[],
+  taken: ReadonlySet<string>,
   { agent, run, branch }: WorktreeWish,
 ): Promise<string> {
-  const taken = new Set(branches.map(({ name }) => name));
   if (branch !== undefined) {
     const valid = await git(home, ["check-ref-format", "--branch", branch]);
     if (!valid.ok || valid.out.trim() !== branch)

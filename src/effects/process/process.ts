@@ -1,5 +1,5 @@
 /** Runs one command to its end: bounded in time and memory, and nothing of it is left running. */
-import type { ChildProcessByStdio } from "node:child_process";
+import type { ChildProcessByStdio, spawn as spawnType } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -194,6 +194,8 @@ async function firstOfNamespace(child: Child): Promise<number | null> {
 
 const MAX_REPORT = 4096;
 
+let spawn: typeof spawnType | undefined;
+
 type Child = ChildProcessByStdio<null, Readable | null, Readable | null>;
 type Started =
   | { readonly child: Child; readonly leader: number }
@@ -209,7 +211,7 @@ async function start(
     typeof options.command === "string" ? [SHELL, "-c", options.command] : options.command;
   const marks = [options.env[MARKS], mark].filter(Boolean).join(":");
   // Most runs start no command; they should not pay for being able to.
-  const { spawn } = await import("node:child_process");
+  spawn ??= (await import("node:child_process")).spawn;
   try {
     const child = spawn(file, args, {
       cwd: options.cwd,

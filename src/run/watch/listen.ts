@@ -3,12 +3,13 @@ import type { Prepared } from "../../engine/schema/prepared.ts";
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { openPins } from "../../boundaries/tools/pinned.ts";
-import { openLogFile } from "../../effects/log-file.ts";
+import { openLogFile, openLogFolder, type LogOptions } from "../../effects/log-file.ts";
 import { EMPTY_STATE } from "../../engine/decide/state.ts";
 import type { Hear } from "../../engine/drive/drive.ts";
 import type { Pins } from "../../flow/machine/ground.ts";
 import type { Moment } from "../../story/story.ts";
 import { isInsideProject } from "../world/files.ts";
+import { inThisTurn } from "../world/read-once-a-turn.ts";
 import { formatLine, LEVELS } from "../../tell/log-line.ts";
 import { logLines } from "../../tell/log.ts";
 import { errorText } from "../../flow/text/harmless.ts";
@@ -110,9 +111,8 @@ function safe(name: string, warnings: string[], open: () => Ear): Ear {
 
 function openLog({ flow, run, startedAt, isResumed, root, log }: ListenContext): Ear {
   const { directory, format, level = "debug", maxFiles } = flow.settings.logging;
-  using where = log === undefined ? insideOf(root, directory) : namedByUser(log);
   const file = openLogFile({
-    ...where,
+    ...logFolder(root, directory, log),
     agent: flow.agent,
     run,
     startedAt,
@@ -124,10 +124,10 @@ function openLog({ flow, run, startedAt, isResumed, root, log }: ListenContext):
   const write: Ear["hear"] = (moment) => {
     // The file of a run is known by its first line.
     const isFirst = (place: number) => place === 0 && moment.entry.seq === 1;
-    const lines = logLines(moment).filter(
-      (line, place) => LEVELS.indexOf(line.level) >= least || isFirst(place),
-    );
-    if (lines.length > 0) file.write(lines.map((line) => formatLine(line, format)));
+    let text = "";
+    for (const [place, line] of logLines(moment).entries())
+      if (LEVELS.indexOf(line.level) >= least || isFirst(place)) text += `${formatLine(line, format)}\n`;
+    if (text !== "") file.write(text);
   };
   return {
     recall: write,
@@ -139,11 +139,20 @@ function openLog({ flow, run, startedAt, isResumed, root, log }: ListenContext):
   };
 }
 
-type Where = Disposable & {
-  readonly folder: string;
-  readonly pins: Pins;
-  readonly parts: readonly string[];
-};
+type Where = { readonly folder: string; readonly pins: Pins; readonly parts: readonly string[] };
+
+/** Judged, opened and held once for all runs that begin in the same turn of the event loop. */
+function logFolder(
+  root: string,
+  directory: string,
+  log: string | undefined,
+): Pick<LogOptions, "folder" | "held"> {
+  return inThisTurn(["log folder", root, directory, log], () => {
+    const { folder, pins, parts } = log === undefined ? insideOf(root, directory) : namedByUser(log);
+    setImmediate(() => pins[Symbol.dispose]());
+    return { folder, held: openLogFolder(pins, parts) };
+  });
+}
 
 /** A folder that an agent names lies in its project, also when links are followed, and stays the one that was judged. */
 function insideOf(root: string, directory: string): Where {
@@ -155,21 +164,13 @@ function insideOf(root: string, directory: string): Where {
   if (!isInsideProject(resolve(root), folder) || !isInsideProject(top, real))
     throw new Error(`${directory} leads out of the project`);
   const parts = relative(top, join(real, relative(there, folder))).split(sep);
-  return whereOf(
-    folder,
-    openPins(top),
-    parts.filter((part) => part !== ""),
-  );
+  return { folder, pins: openPins(top), parts: parts.filter((part) => part !== "") };
 }
 
 /** A folder that the user names may lie anywhere, and links on the way to it are the user's own. */
 function namedByUser(log: string): Where {
   const folder = resolve(log);
   if (makeFolder(dirname(folder)) === undefined && existsSync(folder))
-    return whereOf(folder, openPins(realpathSync.native(folder)), []);
-  return whereOf(folder, openPins(realpathSync.native(dirname(folder))), [basename(folder)]);
-}
-
-function whereOf(folder: string, pins: Pins, parts: readonly string[]): Where {
-  return { folder, pins, parts, [Symbol.dispose]: () => pins[Symbol.dispose]() };
+    return { folder, pins: openPins(realpathSync.native(folder)), parts: [] };
+  return { folder, pins: openPins(realpathSync.native(dirname(folder))), parts: [basename(folder)] };
 }
