@@ -168,6 +168,7 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
       numbers(writes.map(({ key }) => key)),
       numbers(writes.map(({ epoch }) => epoch)),
     ]);
+    for (const { run, epoch } of writes) if (given.get(run)?.epoch === epoch) given.delete(run);
     return writes.map(() => ({ value: undefined }));
   };
 
