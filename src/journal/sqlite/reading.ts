@@ -21,6 +21,7 @@ import {
 import type { Owners } from "./owners.ts";
 import { isRemoved } from "./removal.ts";
 import type {
+  DueRecord,
   EventRecord,
   FlowRecord,
   ListRecord,
@@ -82,14 +83,14 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
   };
 
   /** A page that SQLite cannot read ends the run there, and does not hide the entries before it. */
-  const rowsOf = (id: string, afterSeq: number, limit: number): readonly EventRecord[] => {
+  const rowsOf = (id: string, key: number, afterSeq: number, limit: number): readonly EventRecord[] => {
     try {
-      return sql.read.all(id, afterSeq, limit) as unknown as readonly EventRecord[];
+      return sql.read.all(key, afterSeq, limit) as unknown as readonly EventRecord[];
     } catch (cause) {
       if (journalErrorCode(cause) !== SQLITE.CORRUPT) throw cause;
       let read = 0;
       try {
-        for (const _ of sql.read.iterate(id, afterSeq, limit)) read += 1;
+        for (const _ of sql.read.iterate(key, afterSeq, limit)) read += 1;
       } catch {
         throw pageDamaged(file, id, afterSeq + read + 1, cause);
       }
@@ -181,21 +182,21 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
       return look(() => {
         if (isRemoved(id)) throw runUnknown(id);
         // Before the rows: while they are read another process may append more.
-        const due = (sql.due.get(id) as { readonly events: number } | undefined)?.events ?? 0;
-        const rows = rowsOf(id, afterSeq, limit);
-        if (rows.length === 0) {
+        const due = sql.due.get(id) as DueRecord | undefined;
+        const rows = due === undefined ? [] : rowsOf(id, due.key, afterSeq, limit);
+        if (due === undefined || rows.length === 0) {
           const run = findRun(id);
           if (run === undefined) throw runUnknown(id);
           if (run.name !== id) throw runDamaged(file, id);
         }
         const entries: Entry[] = [];
-        for (const row of rows) {
+        for (const [seq, body, sum] of rows) {
           const next = afterSeq + entries.length + 1;
-          if (row[1] !== next) throw entryMissing(file, id, next);
-          entries.push(toEntry(row[0], row[2], row[3], id, next));
+          if (seq !== next) throw entryMissing(file, id, next);
+          entries.push(toEntry(due!.key, body, sum, id, next));
         }
         const end = afterSeq + rows.length;
-        if (rows.length !== limit && end < due) throw entryMissing(file, id, end + 1);
+        if (rows.length !== limit && end < (due?.events ?? 0)) throw entryMissing(file, id, end + 1);
         return entries;
       });
     },
