@@ -1,4 +1,5 @@
 /** Looking at recorded runs. */
+import { setImmediate } from "node:timers/promises";
 import { RunnerError, type Journal, type RunRow, type WhichRuns } from "../../engine/ports.ts";
 import { prepare, type Prepared, type PreparedFlows } from "../../engine/schema/prepared.ts";
 import { addUsage, EMPTY_STATE } from "../../engine/decide/state.ts";
@@ -84,6 +85,8 @@ export async function* slicesOf(
     if (damage !== null) throw damage;
     if (slice.length < SLICE) return;
     seq = slice.at(-1)!.seq;
+    // A journal on disk is read without a turn of the event loop: signals, timers and others who wait get one here.
+    await setImmediate();
   }
 }
 
