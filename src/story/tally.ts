@@ -46,7 +46,7 @@ export function addToTally(tally: Tally, entry: Entry, after: State): void {
   const at = entry.at - tally.moved;
   if ("visit" in event) {
     const mark = markOf(tally.visits, event.step, event.visit);
-    const spent = mark === undefined ? undefined : tally.steps.get(mark.step);
+    const spent = tally.steps.get(event.step);
     if (mark !== undefined && spent !== undefined) {
       spent.ms += Math.max(0, at - mark.since);
       mark.since = at;
