@@ -18,6 +18,7 @@ import {
   SQLITE,
   unavailable,
 } from "../errors.ts";
+import { withSharedNames } from "../shared-names.ts";
 import type { Owners } from "./owners.ts";
 import { isRemoved } from "./removal.ts";
 import type {
@@ -66,6 +67,17 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
     return run === undefined || isRunId(run.name) || isRemoved(run.name) ? undefined : run;
   };
 
+  const requireRun = (id: string): void => {
+    const run = findRun(id);
+    if (run === undefined) throw runUnknown(id);
+    if (run.name !== id) throw runDamaged(file, id);
+  };
+  /** An entry that is not there, unless another process has just removed the run. */
+  const missing = (id: string, seq: number) => {
+    requireRun(id);
+    return entryMissing(file, id, seq);
+  };
+
   const toEntry = (key: number, row: unknown, sum: unknown, run: string, seq: number): Entry => {
     if (typeof row !== "string" || (sum !== null && sum !== entrySum(key, seq, row)))
       throw entryDamaged(file, run, seq, "does not fit its checksum");
@@ -79,7 +91,7 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
     }
     const fault = entryFault(entry);
     if (fault !== null) throw entryDamaged(file, run, seq, fault);
-    return entry as Entry;
+    return withSharedNames(entry as Entry);
   };
 
   /** A page that SQLite cannot read ends the run there, and does not hide the entries before it. */
@@ -183,20 +195,20 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
         if (isRemoved(id)) throw runUnknown(id);
         // Before the rows: while they are read another process may append more.
         const due = sql.due.get(id) as DueRecord | undefined;
-        const rows = due === undefined ? [] : rowsOf(id, due.key, afterSeq, limit);
-        if (due === undefined || rows.length === 0) {
-          const run = findRun(id);
-          if (run === undefined) throw runUnknown(id);
-          if (run.name !== id) throw runDamaged(file, id);
-        }
         const entries: Entry[] = [];
-        for (const [seq, body, sum] of rows) {
-          const next = afterSeq + entries.length + 1;
-          if (seq !== next) throw entryMissing(file, id, next);
-          entries.push(toEntry(due!.key, body, sum, id, next));
+        for (let isMore = due !== undefined; isMore;) {
+          const most = limit === ALL ? SLICE : Math.min(SLICE, limit - entries.length);
+          const rows = rowsOf(id, due!.key, afterSeq + entries.length, most);
+          for (const [seq, body, sum] of rows) {
+            const next = afterSeq + entries.length + 1;
+            if (seq !== next) throw missing(id, next);
+            entries.push(toEntry(due!.key, body, sum, id, next));
+          }
+          isMore = rows.length === most && entries.length !== limit;
         }
-        const end = afterSeq + rows.length;
-        if (rows.length !== limit && end < (due?.events ?? 0)) throw entryMissing(file, id, end + 1);
+        const end = afterSeq + entries.length;
+        if (entries.length === 0) requireRun(id);
+        if (entries.length !== limit && end < (due?.events ?? 0)) throw missing(id, end + 1);
         return entries;
       });
     },
@@ -313,6 +325,8 @@ function keyOf(id: string): number | null {
   return /^[1-9]\d{0,14}$/.test(key) ? Number(key) : null;
 }
 
+/** Rows that are held at once: those of a long run would outlive several collections of young objects. */
+const SLICE = 500;
 /** For SQLite: without a limit. */
 const ALL = -1;
 /** Above every key. */
