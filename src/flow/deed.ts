@@ -19,7 +19,8 @@ export function laneIn<L extends AtVisit>(
   { lanes }: { readonly lanes: readonly L[] },
   { step, visit }: AtVisit,
 ): L | undefined {
-  return lanes.find((lane) => lane.step === step && lane.visit === visit);
+  for (const lane of lanes) if (lane.visit === visit && lane.step === step) return lane;
+  return undefined;
 }
 
 export type Deed =

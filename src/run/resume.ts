@@ -5,7 +5,6 @@ import { isUndriven, restBefore } from "../engine/drive/rest.ts";
 import { openQuestions } from "../engine/decide/people.ts";
 import { RunnerError, type Journal, type RunHandle, type RunRow } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
-import { adoptions } from "../flow/adopted.ts";
 import { RecordDamaged } from "../journal/errors.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
@@ -19,7 +18,7 @@ import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
 import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
-import { ANY_BACKEND, recallBackend, watcherMs } from "./world/backend.ts";
+import { ANY_BACKEND, recallBackend, watcherMs, type Recalled } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";
 import { readConfig } from "./world/config.ts";
 import { pinRepository } from "./world/github.ts";
@@ -102,10 +101,9 @@ export async function resumeFrom(
   const over = await resultIfOver(journal, row.id, (options.clock ?? systemClock).now());
   if (over !== null && handle.abandoned !== true) return endedBefore(over, row.id, options);
   const recorded = await readRow(journal, row);
+  const recalled = recallBackend(recorded.entries);
   const strays =
-    handle.abandoned === true
-      ? await endAll({ stateDir, run: row.id }, recallBackend(recorded.entries).spec, options)
-      : [];
+    handle.abandoned === true ? await endAll({ stateDir, run: row.id }, recalled.spec, options) : [];
   if (over !== null) return endedBefore(over, row.id, options);
   const accepted = await acceptImported(recorded, stateDir, options);
   const mail = mailOf(journal, stateDir);
@@ -114,15 +112,15 @@ export async function resumeFrom(
   let folded: State | null = null;
   const standing = () => (folded ??= fold(recorded.flow, recorded.entries, recorded.adopted));
   // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
-  const isHeld = isAsked(recorded) && openQuestions(standing()).some(({ question }) => question.held);
+  const isHeld = recalled.isAsked && openQuestions(standing()).some(({ question }) => question.held);
   const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
   const here = typeof place === "function" ? await place(recorded) : place;
   const found =
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
   const { snapshot, onPrepared } = here ?? {};
   const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
-  const about = { project: found, row, place: here, recorded, handle, mail, strays, accepted, standing };
-  const resuming = { ...about, warnings, ...defined({ beforeWorktree }) };
+  const about = { project: found, row, place: here, recorded, recalled, handle, mail, strays, accepted };
+  const resuming = { ...about, standing, warnings, ...defined({ beforeWorktree }) };
   return await openRun(await recordedRun(resuming, driving, known), driving, stack);
 }
 
@@ -132,6 +130,7 @@ type Resuming = Pick<ToResume, "beforeWorktree"> & {
   readonly row: RunRow;
   readonly place: StretchPlace | null;
   readonly recorded: RecordedRun;
+  readonly recalled: Recalled;
   readonly handle: RunHandle;
   readonly mail: Mail;
   /** Names of processes of it that were ended. */
@@ -142,10 +141,20 @@ type Resuming = Pick<ToResume, "beforeWorktree"> & {
 };
 
 async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Known): Promise<Opening> {
-  const { project, row, place: here, recorded, handle, mail, strays, accepted, standing } = resuming;
+  const {
+    project,
+    row,
+    place: here,
+    recorded,
+    recalled,
+    handle,
+    mail,
+    strays,
+    accepted,
+    standing,
+  } = resuming;
   const { flow: began, entries } = recorded;
-  const recalled = recallBackend(entries);
-  const { spec, marks } = recalled;
+  const { spec, marks, isAsked } = recalled;
   const { cwd, worktree } = here ?? recalled;
   const isCompared = options.adopt === true || options.onChange !== undefined;
   const wanted = isCompared
@@ -161,7 +170,7 @@ async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Kn
   return {
     project,
     flow,
-    digest: wanted?.digest ?? adoptions(entries).at(-1) ?? row.digest,
+    digest: wanted?.digest ?? recorded.digest,
     began,
     adopted,
     problems: [],
@@ -170,7 +179,7 @@ async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Kn
       spec,
       marks,
       wasConfined: wasConfined(entries),
-      isAsked: isAsked(recorded),
+      isAsked,
       budget: () => standing().budget,
     },
     enter: async ({ backend, spending, ground, redactor }) => {
@@ -279,11 +288,6 @@ async function adopt(
   const entry: Entry = { seq, at, event: { type: "run.adopted", flow: digest } };
   await handle.append([entry], { [digest]: flow });
   return entry;
-}
-
-/** A model was asked before: what it was granted may be left to do. */
-function isAsked({ entries }: RecordedRun): boolean {
-  return entries.some(({ event }) => event.type === "step.asked");
 }
 
 function repositoryIn([first]: readonly Entry[]) {

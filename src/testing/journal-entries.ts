@@ -1,5 +1,6 @@
 /** What every journal must do with entries and flows: keep them whole, in order, and give them back. */
 import assert from "node:assert/strict";
+import type { Entry } from "../flow/event.ts";
 import type { JsonObject } from "../flow/json.ts";
 import {
   newRun,
@@ -114,6 +115,45 @@ export const entryCases: JournalCases = {
         seqs,
       );
     await refuses("RUN_UNKNOWN", journal.read("r2", 0, 1), /r2/);
+  },
+
+  "reads a long run from anywhere, whole or in part": async (journal) => {
+    const long = 1_201;
+    await journal.create(
+      newRun("r1"),
+      Array.from({ length: long }, (_, place) => waited(place + 1)),
+    );
+    for (const [after, limit, first, last] of [
+      [0, undefined, 1, long],
+      [0, 500, 1, 500],
+      [0, 501, 1, 501],
+      [200, 1_000, 201, 1_200],
+      [201, 1_000, 202, long],
+      [202, 5_000, 203, long],
+      [1_200, undefined, long, long],
+    ] as const) {
+      const read = await journal.read("r1", after, limit);
+      const expected = Array.from({ length: last - first + 1 }, (_, place) => first + place);
+      assert.deepEqual(seqs(read), expected, `${limit} after ${after}`);
+    }
+  },
+
+  "gives every entry its own names back, however many there are": async (journal) => {
+    const names = [
+      "",
+      "__proto__",
+      "constructor",
+      "1",
+      "a b",
+      ...Array.from({ length: 1_100 }, (_, n) => `s${n}`),
+    ];
+    const entries = [...names, ...names.toReversed()].map((step, place) => {
+      const { seq, at, event } = waited(place + 1);
+      const led = { step, visit: 1, label: null, to: place % 2 === 0 ? step : null };
+      return { seq, at, event: { ...event, step }, led } as Entry;
+    });
+    await journal.create(newRun("r1"), entries);
+    assert.deepEqual(await journal.read("r1"), entries);
   },
 
   "keeps a flow once per digest": async (journal) => {

@@ -126,6 +126,19 @@ describe("run: what is read of a journal", () => {
       assert.ok(reads.largest <= SLICE, `${reads.largest} entries at once`);
     });
 
+  it("gives the event loop a turn after each slice", async () => {
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    await show(journal, "long");
+    isOver = true;
+    assert.ok(turns >= Math.floor(LONG / SLICE), `${turns} turns`);
+  });
+
   it("goes through all runs once, also when others remove some of them meanwhile", async () => {
     const other = createMemoryJournal();
     await fill(other, folder);

@@ -129,9 +129,9 @@ for (const [figure, harm] of [
 async function look(journal: Journal, run: string): Promise<void> {
   await listRuns(journal);
   await show(journal, run);
-  const { flow, entries, adopted } = await readRun(journal, run);
-  whyAll(flow, entries, adopted);
-  foreseenOf({ row: (await journal.rows([run]))[0]!, flow, current: flow, entries, adopted });
+  const recorded = await readRun(journal, run);
+  whyAll(recorded.flow, recorded.entries, recorded.adopted);
+  foreseenOf(recorded);
   for await (const { message } of logs(journal, run)) assert.equal(typeof message, "string");
   assert.equal((await replayRun(journal, run)).difference, null);
   for (const redact of [false, true]) {

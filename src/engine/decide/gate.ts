@@ -64,12 +64,13 @@ export function readReason(step: Step, payload: JsonObject): string {
   const beside =
     step.decide.by === "field" ? readPath(payload, step.decide.path, step.decide.path.length - 1) : undefined;
   const nearby = isObject(beside) ? beside : payload;
-  const details = own(nearby, "details");
+  // Plain reads: this is done for every answer, and no prototype has these names.
+  const details = nearby["details"];
   return (
-    words(own(nearby, "reason")) ||
-    words(own(payload, "reason")) ||
-    words(own(payload, "message")) ||
-    (isObject(details) ? words(own(details, "reason")) : "")
+    words(nearby["reason"]) ||
+    words(payload["reason"]) ||
+    words(payload["message"]) ||
+    (isObject(details) ? words(details["reason"]) : "")
   );
 }
 

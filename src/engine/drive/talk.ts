@@ -38,24 +38,19 @@ export function createTalk(
   function heard(flow: Flow, event: Event): void {
     if (event.type !== "step.answered" || event.reply.kind !== "said") return;
     const step = flow.steps[event.step];
-    if (step === undefined || step.by.kind !== "model") return;
-    const { text, calls, output, session } = event.reply;
-    const conversation = open(step, event.visit);
-    const wordless = output !== undefined && text === "";
-    conversation.messages.push(
-      wordless ? { role: "assistant", text, calls, output } : { role: "assistant", text, calls },
-    );
-    if (session !== undefined) conversation.session = session;
+    if (step?.by.kind === "model") add(open(step, event.visit), event.reply);
   }
 
   function recall(flow: Flow, state: State, event: Event): void {
     if (event.type !== "step.answered" || event.reply.kind !== "said") return;
-    const step = own(flow.steps, event.step);
     const lane = laneIn(state, event);
-    if (step === undefined || lane === undefined || step.by.kind !== "model") return;
+    // By the name in the state: one that was just read is slow as a key, and this is done for every entry of a run.
+    const step = lane === undefined ? undefined : own(flow.steps, lane.step);
+    if (lane === undefined || step?.by.kind !== "model") return;
+    const conversation = open(step, lane.visit);
     const said = sayAll(flow, state, step, lane.say, ports);
-    if (said.kind === "messages") open(step, event.visit).messages.push(...said.messages);
-    heard(flow, event);
+    if (said.kind === "messages") for (const message of said.messages) conversation.messages.push(message);
+    add(conversation, event.reply);
   }
 
   function copy(): Talk {
@@ -63,6 +58,14 @@ export function createTalk(
   }
 
   return { open, heard, recall, copy };
+}
+
+function add(conversation: Conversation, { text, calls, output, session }: Reply & { kind: "said" }): void {
+  const wordless = output !== undefined && text === "";
+  conversation.messages.push(
+    wordless ? { role: "assistant", text, calls, output } : { role: "assistant", text, calls },
+  );
+  if (session !== undefined) conversation.session = session;
 }
 
 function copied(conversation: Conversation): Conversation {

@@ -4,6 +4,7 @@ import type { Entry } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { entryFault } from "../../flow/recorded.ts";
 import { entryDamaged, entryMissing, runUnknown, unavailable } from "../errors.ts";
+import { withSharedNames } from "../shared-names.ts";
 import type { Postgres, Rows, Statement } from "./connection.ts";
 import { createRounds, type RoundOutcome } from "./rounds.ts";
 import { ALIVE } from "./writes.ts";
@@ -28,7 +29,7 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
     }
     const fault = entryFault(entry);
     if (fault !== null) throw entryDamaged(name, run, seq, fault);
-    return entry as Entry;
+    return withSharedNames(entry as Entry);
   };
 
   const toRow = (row: Rows[number]): RunRow => {

@@ -18,9 +18,11 @@ import {
   SQLITE,
   unavailable,
 } from "../errors.ts";
+import { withSharedNames } from "../shared-names.ts";
 import type { Owners } from "./owners.ts";
 import { isRemoved } from "./removal.ts";
 import type {
+  DueRecord,
   EventRecord,
   FlowRecord,
   ListRecord,
@@ -65,6 +67,17 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
     return run === undefined || isRunId(run.name) || isRemoved(run.name) ? undefined : run;
   };
 
+  const requireRun = (id: string): void => {
+    const run = findRun(id);
+    if (run === undefined) throw runUnknown(id);
+    if (run.name !== id) throw runDamaged(file, id);
+  };
+  /** An entry that is not there, unless another process has just removed the run. */
+  const missing = (id: string, seq: number) => {
+    requireRun(id);
+    return entryMissing(file, id, seq);
+  };
+
   const toEntry = (key: number, row: unknown, sum: unknown, run: string, seq: number): Entry => {
     if (typeof row !== "string" || (sum !== null && sum !== entrySum(key, seq, row)))
       throw entryDamaged(file, run, seq, "does not fit its checksum");
@@ -78,18 +91,18 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
     }
     const fault = entryFault(entry);
     if (fault !== null) throw entryDamaged(file, run, seq, fault);
-    return entry as Entry;
+    return withSharedNames(entry as Entry);
   };
 
   /** A page that SQLite cannot read ends the run there, and does not hide the entries before it. */
-  const rowsOf = (id: string, afterSeq: number, limit: number): readonly EventRecord[] => {
+  const rowsOf = (id: string, key: number, afterSeq: number, limit: number): readonly EventRecord[] => {
     try {
-      return sql.read.all(id, afterSeq, limit) as unknown as readonly EventRecord[];
+      return sql.read.all(key, afterSeq, limit) as unknown as readonly EventRecord[];
     } catch (cause) {
       if (journalErrorCode(cause) !== SQLITE.CORRUPT) throw cause;
       let read = 0;
       try {
-        for (const _ of sql.read.iterate(id, afterSeq, limit)) read += 1;
+        for (const _ of sql.read.iterate(key, afterSeq, limit)) read += 1;
       } catch {
         throw pageDamaged(file, id, afterSeq + read + 1, cause);
       }
@@ -181,21 +194,21 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
       return look(() => {
         if (isRemoved(id)) throw runUnknown(id);
         // Before the rows: while they are read another process may append more.
-        const due = (sql.due.get(id) as { readonly events: number } | undefined)?.events ?? 0;
-        const rows = rowsOf(id, afterSeq, limit);
-        if (rows.length === 0) {
-          const run = findRun(id);
-          if (run === undefined) throw runUnknown(id);
-          if (run.name !== id) throw runDamaged(file, id);
-        }
+        const due = sql.due.get(id) as DueRecord | undefined;
         const entries: Entry[] = [];
-        for (const row of rows) {
-          const next = afterSeq + entries.length + 1;
-          if (row[1] !== next) throw entryMissing(file, id, next);
-          entries.push(toEntry(row[0], row[2], row[3], id, next));
+        for (let isMore = due !== undefined; isMore;) {
+          const most = limit === ALL ? SLICE : Math.min(SLICE, limit - entries.length);
+          const rows = rowsOf(id, due!.key, afterSeq + entries.length, most);
+          for (const [seq, body, sum] of rows) {
+            const next = afterSeq + entries.length + 1;
+            if (seq !== next) throw missing(id, next);
+            entries.push(toEntry(due!.key, body, sum, id, next));
+          }
+          isMore = rows.length === most && entries.length !== limit;
         }
-        const end = afterSeq + rows.length;
-        if (rows.length !== limit && end < due) throw entryMissing(file, id, end + 1);
+        const end = afterSeq + entries.length;
+        if (entries.length === 0) requireRun(id);
+        if (entries.length !== limit && end < (due?.events ?? 0)) throw missing(id, end + 1);
         return entries;
       });
     },
@@ -312,6 +325,8 @@ function keyOf(id: string): number | null {
   return /^[1-9]\d{0,14}$/.test(key) ? Number(key) : null;
 }
 
+/** Rows that are held at once: those of a long run would outlive several collections of young objects. */
+const SLICE = 500;
 /** For SQLite: without a limit. */
 const ALL = -1;
 /** Above every key. */

@@ -27,7 +27,9 @@ export type RunFacts = {
 export type BeforeRun = readonly [isTaken: number, key: number, isKept: number];
 
 export type FlowRecord = { readonly json: unknown; readonly sum: unknown };
-export type EventRecord = readonly [key: number, seq: number, body: unknown, sum: unknown];
+/** `events`: how many entries there have to be. */
+export type DueRecord = { readonly key: number; readonly events: number };
+export type EventRecord = readonly [seq: number, body: unknown, sum: unknown];
 
 export type ListRecord = readonly [
   key: number,
@@ -114,13 +116,10 @@ export function prepareStatements(db: DatabaseSync, isOld: boolean) {
                   AND ?4 = 1 + coalesce((SELECT max(seq) FROM event WHERE run = ?1), 0)), ?4, ?5, ?7)`,
     ),
     due: db.prepare(
-      `SELECT max(${isOld ? 0 : "coalesce(events, 0)"}, coalesce((SELECT max(seq) FROM event WHERE run = run.key), 0)) AS events
+      `SELECT key, max(${isOld ? 0 : "coalesce(events, 0)"}, coalesce((SELECT max(seq) FROM event WHERE run = run.key), 0)) AS events
        FROM run WHERE id = ?`,
     ),
-    read: db.prepare(
-      `SELECT run, seq, body, ${sum} FROM event
-       WHERE run = (SELECT key FROM run WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`,
-    ),
+    read: db.prepare(`SELECT seq, body, ${sum} FROM event WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?`),
     lists: {
       list: prepareList(db, isOld, "AND run.key < ?2 ORDER BY run.key DESC LIMIT ?4"),
       listPrefix: prepareList(

@@ -1,4 +1,5 @@
 /** Looking at recorded runs. */
+import { setImmediate } from "node:timers/promises";
 import { RunnerError, type Journal, type RunRow, type WhichRuns } from "../../engine/ports.ts";
 import { prepare, type Prepared, type PreparedFlows } from "../../engine/schema/prepared.ts";
 import { addUsage, EMPTY_STATE } from "../../engine/decide/state.ts";
@@ -6,7 +7,7 @@ import { usageIn } from "../../story/tally.ts";
 import { effectOf } from "../../flow/due.ts";
 import type { Entry, Event } from "../../flow/event.ts";
 import { adoptions } from "../../flow/adopted.ts";
-import type { JsonObject } from "../../flow/json.ts";
+import { own, type JsonObject } from "../../flow/json.ts";
 import { EXIT, type Verdict } from "../../flow/verdict.ts";
 import { BEGIN_FAILED, FINALIZE_FAILED, type Result } from "../../tell/result.ts";
 import type { RunStanding } from "./standing.ts";
@@ -84,6 +85,8 @@ export async function* slicesOf(
     if (damage !== null) throw damage;
     if (slice.length < SLICE) return;
     seq = slice.at(-1)!.seq;
+    // A journal on disk is read without a turn of the event loop: signals, timers and others who wait get one here.
+    await setImmediate();
   }
 }
 
@@ -214,9 +217,9 @@ export async function readRow(journal: Journal, row: RunRow): Promise<RecordedRu
 async function withFlows(journal: Journal, row: RunRow, entries: readonly Entry[]): Promise<RecordedRun> {
   const flow = await flowOf(journal, row.id, row.digest);
   const adopted: { [digest: string]: Prepared } = {};
-  let current = flow;
-  for (const digest of adoptions(entries)) current = adopted[digest] = await flowOf(journal, row.id, digest);
-  return { row, flow, adopted, current, entries };
+  let { digest } = row;
+  for (digest of adoptions(entries)) adopted[digest] = await flowOf(journal, row.id, digest);
+  return { row, flow, adopted, current: own(adopted, digest) ?? flow, digest, entries };
 }
 
 /** Where a run that is damaged stops being readable: before the entry `seq`; null: its entries are whole. */
@@ -259,6 +262,8 @@ export type RecordedRun = {
   readonly adopted: PreparedFlows;
   /** The one that holds now. */
   readonly current: Prepared;
+  /** Of that one. */
+  readonly digest: string;
   readonly entries: readonly Entry[];
 };
 

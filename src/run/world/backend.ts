@@ -69,19 +69,25 @@ export function watcherMs({ id }: BackendSpec): number {
 }
 
 /** What an earlier stretch of the run left behind: its folder, its model, and how far that had come. */
-export function recallBackend(past: readonly Entry[]): {
-  cwd: string;
-  worktree: Worktree | undefined;
-  spec: BackendSpec;
-  marks: readonly Json[];
-} {
+export type Recalled = {
+  readonly cwd: string;
+  readonly worktree: Worktree | undefined;
+  readonly spec: BackendSpec;
+  readonly marks: readonly Json[];
+  /** A model was asked before: what it was granted may be left to do. */
+  readonly isAsked: boolean;
+};
+
+export function recallBackend(past: readonly Entry[]): Recalled {
   const [first] = past;
   if (first?.event.type !== "run.started") {
     throw new RecordDamaged("The run has no first entry: its journal is damaged.");
   }
   let spec = first.event.backend;
   let marks: Json[] = [];
+  let isAsked = false;
   for (const { event } of past) {
+    isAsked ||= event.type === "step.asked";
     if (event.type === "run.resumed" && event.backend !== undefined) {
       spec = event.backend;
       marks = [];
@@ -91,5 +97,5 @@ export function recallBackend(past: readonly Entry[]): {
     }
   }
   const { cwd, worktree } = first.event;
-  return { cwd, worktree, spec, marks };
+  return { cwd, worktree, spec, marks, isAsked };
 }
