@@ -97,12 +97,12 @@ export function createReading({ file, db, sql, artifacts, owners }: ReadingFrom)
   /** A page that SQLite cannot read ends the run there, and does not hide the entries before it. */
   const rowsOf = (id: string, key: number, afterSeq: number, limit: number): readonly EventRecord[] => {
     try {
-      return sql.read.all(key, afterSeq, limit) as unknown as readonly EventRecord[];
+      return sql.read.all(key, id, afterSeq, limit) as unknown as readonly EventRecord[];
     } catch (cause) {
       if (journalErrorCode(cause) !== SQLITE.CORRUPT) throw cause;
       let read = 0;
       try {
-        for (const _ of sql.read.iterate(key, afterSeq, limit)) read += 1;
+        for (const _ of sql.read.iterate(key, id, afterSeq, limit)) read += 1;
       } catch {
         throw pageDamaged(file, id, afterSeq + read + 1, cause);
       }

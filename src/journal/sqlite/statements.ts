@@ -119,7 +119,11 @@ export function prepareStatements(db: DatabaseSync, isOld: boolean) {
       `SELECT key, max(${isOld ? 0 : "coalesce(events, 0)"}, coalesce((SELECT max(seq) FROM event WHERE run = run.key), 0)) AS events
        FROM run WHERE id = ?`,
     ),
-    read: db.prepare(`SELECT seq, body, ${sum} FROM event WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?`),
+    // The id as well, because the key of a run that was removed between two slices is given to another.
+    read: db.prepare(
+      `SELECT seq, body, ${sum} FROM event
+       WHERE run = ?1 AND EXISTS (SELECT 1 FROM run WHERE key = ?1 AND id = ?2) AND seq > ?3 ORDER BY seq LIMIT ?4`,
+    ),
     lists: {
       list: prepareList(db, isOld, "AND run.key < ?2 ORDER BY run.key DESC LIMIT ?4"),
       listPrefix: prepareList(
