@@ -123,7 +123,7 @@ export function loadRegistry(
     graph,
     schemaFiles,
   };
-  findings.push(...checkFlow(loaded));
+  checkFlow(loaded, (finding) => findings.push(finding));
   const problems = findings.map((finding) => toProblem(withStep(finding, registryDocument), loaded.live));
   const result = resultOf(loaded, registryFile, problems, schemasOf(loaded));
   return { ...result, checks: { ...declaredChecks(registry), ...flow.checks } };
