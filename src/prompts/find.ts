@@ -8,27 +8,24 @@ export function findPrompt(files: Files, ref: PromptRef): Prompt {
   const refused = badSegment(ref);
   const seen: string[] = [];
   const tried: string[] = [];
-  for (const path of candidates(ref)) {
-    if (refused !== null)
-      return { file: null, text: "", tried: [`${path} (refused: ${refused})`], variables };
-    if (seen.includes(path)) continue;
-    seen.push(path);
-    const read = files.read(path);
-    tried.push(
-      read.kind === "text" || read.kind === "missing" ? path : `${path} (${read.kind}: ${read.why})`,
-    );
-    if (read.kind === "text") return { file: path, text: stripFrontMatter(read.text), tried, variables };
-  }
-  return { file: null, text: "", tried, variables };
-}
-
-function* candidates(ref: PromptRef): Generator<string> {
   const templates =
     ref.adaptation === null ? [ref.templateNoAdaptation] : [ref.template, ref.templateNoAdaptation];
   for (const template of templates) {
-    const path = fill(template, ref);
-    for (const base of ref.bases) yield joinPath(base, path);
+    const name = fill(template, ref);
+    for (const base of ref.bases) {
+      const path = joinPath(base, name);
+      if (refused !== null)
+        return { file: null, text: "", tried: [`${path} (refused: ${refused})`], variables };
+      if (seen.includes(path)) continue;
+      seen.push(path);
+      const read = files.read(path);
+      tried.push(
+        read.kind === "text" || read.kind === "missing" ? path : `${path} (${read.kind}: ${read.why})`,
+      );
+      if (read.kind === "text") return { file: path, text: stripFrontMatter(read.text), tried, variables };
+    }
   }
+  return { file: null, text: "", tried, variables };
 }
 
 function fill(template: string, ref: PromptRef): string {

@@ -147,8 +147,10 @@ function jumpable(flow: FlowSteps, gate: GateSource, answer: Answer): FlowSteps 
 function schemaOf(source: StepSource, resolveSchema: ResolveSchema): SchemaSource {
   const ref = source.outputSchemaRef;
   if (ref?.file === undefined || ref.schema === undefined) return { kind: "any" };
-  const { file: _file, ref: _ref, ...schema } = resolveSchema({ file: ref.file, schema: ref.schema });
-  return schema;
+  const found = resolveSchema({ file: ref.file, schema: ref.schema });
+  return found.kind === "schema"
+    ? { kind: found.kind, name: found.name, schema: found.schema }
+    : { kind: found.kind, name: found.name, code: found.code, why: found.why };
 }
 
 function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateForm): Decider {

@@ -67,12 +67,12 @@ function checkStageWays(machine: Machine, tell: Tell): void {
 }
 
 function unreachable(loaded: LoadedFlow, entries: Iterable<StepId>, ids: Iterable<StepId>, tell: Tell): void {
-  const { steps, words } = loaded;
+  const { steps, words, flow, reach } = loaded;
   const known = [...entries].filter((id) => steps.has(id));
   if (known.length === 0) return;
-  const reached = new Set(known.flatMap((id) => [...reachFrom(id, steps).steps]));
+  const reaches = known.map((id) => (id === flow.entry ? reach : null) ?? reachFrom(id, steps));
   for (const id of ids) {
-    if (reached.has(id)) continue;
+    if (reaches.some((from) => from.steps.has(id))) continue;
     tell({
       code: "FLOW-UNREACHABLE",
       ...atPart(loaded, "steps", id, ...(words.step === "stage" ? ["id"] : [])),

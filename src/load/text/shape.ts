@@ -1,4 +1,5 @@
 /** Reads a value by its shape: what is missing takes its default, and what is wrong is reported at its place. */
+import { cached } from "../../flow/cached.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Form, Shape } from "../../flow/shape.ts";
 import type { Code } from "../codes.ts";
@@ -50,6 +51,7 @@ function read(
       const members = value as readonly Json[];
       if (form.filled && members.length === 0)
         return wrong(form, value, "a list with at least one entry", pointer, reader);
+      if (members.every((member) => isReadAsWritten(form.of, member))) return members;
       return members
         .map((member, index) => read(form.of, member, `${pointer}/${index}`, reader, false))
         .filter((member) => member !== undefined);
@@ -92,6 +94,7 @@ function readObject(
     if (member !== undefined && written === key) known += 1;
     // Of a large registry most keys of most steps are not written.
     if (member === undefined && isSimple) result[key] = field.default;
+    else if (isReadAsWritten(field, member)) result[key] = member;
     else result[key] = read(field, member, `${pointer}/${escapeSegment(written)}`, reader, implied);
   }
   if (form.rest === undefined && known === Object.keys(value).length) return result;
@@ -107,6 +110,16 @@ function readObject(
   }
   return result;
 }
+
+/** Whether there is nothing to say of a value. So it is with most, and then no pointer to it is made. */
+function isReadAsWritten(form: Form, value: Json | undefined): boolean {
+  if (form.kind === "flag") return typeof value === "boolean";
+  if (form.kind !== "text" || typeof value !== "string") return false;
+  if (form.enum !== undefined && !form.enum.includes(value)) return false;
+  return !(form.filled && value === "") && (form.pattern === undefined || patternOf(form).test(value));
+}
+
+const patternOf = cached(({ pattern }: Form & { kind: "text" }) => new RegExp(pattern!, "u"));
 
 type Fields = { readonly [key: string]: Form };
 type Outline = {
@@ -147,8 +160,8 @@ function misspelledIn(
   vital: readonly string[],
   value: JsonObject,
 ): ReadonlyMap<string, string> {
+  if (vital.every((key) => Object.hasOwn(value, key))) return NONE;
   const lacking = vital.filter((key) => !Object.hasOwn(value, key));
-  if (lacking.length === 0) return NONE;
   const found = new Map<string, string>();
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(fields, key)) continue;
@@ -193,7 +206,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
     return present;
   }
   if (form.filled && value === "") return wrong(form, value, "a string that is not empty", pointer, reader);
-  if (form.pattern && !new RegExp(form.pattern, "u").test(value)) {
+  if (form.pattern && !patternOf(form).test(value)) {
     wrong(form, value, `text that matches ${form.pattern}`, pointer, reader);
   }
   return value;
