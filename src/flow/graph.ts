@@ -81,8 +81,8 @@ export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
 /** Whether each step ends or leads to a later one: most flows are written in that order, and need no search. */
 function haveEndsInOrder(steps: Steps): boolean {
   const later = new Set<WayNode>();
-  for (const [id, step] of [...steps].toReversed()) {
-    if (!nextNodes(id, steps).some((next) => later.has(next)) && !mayEnd(step)) return false;
+  for (const id of [...steps.keys()].toReversed()) {
+    if (!nextNodes(id, steps).some((next) => later.has(next)) && !mayEnd(steps.get(id)!)) return false;
     later.add(id);
   }
   return true;

@@ -158,7 +158,8 @@ function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateF
   const meant = (intent: string) =>
     form.ends(id, intent, source.transitions.get(intent)) ? form.ending : intent;
   const intents = (gate.allowedIntents ?? []).filter((intent) => intent !== "abort");
-  const renamed = intents.filter((intent) => meant(intent) !== intent);
+  // Where no more is implied than what is written, another intent may end the flow.
+  const renamed = form.strict ? intents.filter((intent) => meant(intent) !== intent) : [];
   const isUsual = gate.aliases.size === 0 && renamed.length === 0;
   const words: { readonly [word: string]: string } = isUsual
     ? form.aliases
@@ -167,7 +168,7 @@ function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateF
         ...lowered(gate.aliases),
         ...Object.fromEntries(renamed.map((intent) => [intent, intent])),
       };
-  const isAsMeant = Object.values(words).every((intent) => meant(intent) === intent);
+  const isAsMeant = !form.strict || Object.values(words).every((intent) => meant(intent) === intent);
   const fallback = fallbackOf(gate, intents, form);
   return {
     by: "field",

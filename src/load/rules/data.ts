@@ -17,13 +17,16 @@ export const codes = {
 
 function checkData(loaded: Registered, tell: Tell): void {
   const { reach, graph, flow } = loaded;
-  // Branches that run beside each other have no before and after.
-  if (reach === null || hasForks(graph.steps.values())) return;
+  if (reach === null) return;
   let ways: Ways | null = null;
   for (const id of reach.steps) {
     const step = graph.steps.get(id)!;
-    if (step.by.kind === "command" || (step.needs.length === 0 && handedOn(flow).size === 0)) continue;
+    const isAlone = step.prompt.variables.length === 0 && !step.prompt.text.includes("{");
+    if (step.by.kind === "command" || isAlone) continue;
+    if (step.needs.length === 0 && handedOn(flow).size === 0) continue;
     for (const read of readsFrom(loaded, step)) {
+      // Branches that run beside each other have no before and after.
+      if (ways === null && hasForks(graph.steps.values())) return;
       ways ??= waysFrom(flow.entry, graph.steps);
       if (ways.isAlwaysBefore(read.from, id)) continue;
       tell(tooEarly(loaded, step, read, ways));

@@ -38,7 +38,8 @@ export const codes = {
 
 function checkSwitches(loaded: LoadedFlow, tell: Tell): void {
   for (const step of loaded.steps.values()) {
-    for (const [label, move] of Object.entries(step.edges)) {
+    for (const label of Object.keys(step.edges)) {
+      const move = step.edges[label]!;
       // A stage that is skipped goes on where one that is done does.
       const isRepeated = label === "skip" && move === step.edges.ok;
       if (move.kind === "switch" && !isRepeated) checkSwitch(loaded, step, label, move, tell);
@@ -110,7 +111,8 @@ function checkHandoff(loaded: Registered, tell: Tell): void {
   for (const [id, step] of loaded.steps) {
     const fields = loaded.sources.registry.steps.get(id)?.structuredGate?.handoffFields ?? [];
     const schema = answerSchema(step);
-    for (const [index, field] of fields.entries()) {
+    for (let index = 0; index < fields.length; index += 1) {
+      const field = fields[index]!;
       if (schema === true || isNamed(schema, parseDotPath(field))) continue;
       const owner = `handoffFields of the step "${id}"`;
       tell(notNamed(atPart(loaded, "steps", id, "carry", String(index)), field, owner, "its schema"));
@@ -148,21 +150,21 @@ export function checkFields(
   schema: JsonSchema,
   tell: Tell,
 ): void {
-  const fields = [
-    ["intentField", gate.intentField],
-    ["targetField", gate.allowedIntents?.includes("jump") ? gate.targetField : undefined],
-  ] as const;
-  for (const [key, field] of fields) {
-    if (field === undefined || isNamed(schema, parseDotPath(field))) continue;
+  const checkNamed = (key: string, field: string | undefined) => {
+    if (field === undefined || isNamed(schema, parseDotPath(field))) return;
     tell({
       code: "GATE-FIELD",
       ...atStep(loaded, id, "structuredGate", key),
       message: `${key} "${field}" of the step "${id}" is not in its schema.`,
       fix: `Add "${field}" to the schema, or correct ${key}.`,
     });
-  }
+  };
+  checkNamed("intentField", gate.intentField);
+  const target = gate.allowedIntents?.includes("jump") ? gate.targetField : undefined;
+  if (target === undefined) return;
+  checkNamed("targetField", target);
   const { flow } = loaded.graph;
-  const named = fields[1][1] === undefined ? null : fieldWords(schema, parseDotPath(fields[1][1]));
+  const named = fieldWords(schema, parseDotPath(target));
   const strangers = (named ?? []).filter((word) => !flow.kinds.has(word));
   if (strangers.length > 0) {
     tell({

@@ -163,14 +163,16 @@ const STEP_KEYS = {
 function inertSteps({ sources }: Registered, tell: Tell): void {
   const { registry, registryDocument: document } = sources;
   for (const key of ["condition", "priority"] as const) {
-    const ids = [...registry.steps].filter(([, step]) => step[key] !== undefined).map(([id]) => id);
+    const ids = [...registry.steps.keys()].filter((id) => registry.steps.get(id)![key] !== undefined);
     const [first] = ids;
     if (first === undefined) continue;
     const message = `"${key}" of ${named(ids)} has no effect: ${STEP_KEYS[key]}.`;
     tell(notActedOn({ document, pointer: pointerOf(["steps", first, key]) }, message, `Remove "${key}".`));
   }
   for (const [id, step] of registry.steps) {
-    const intent = step.transitions.entries().find(([, rule]) => typeof rule.fallback === "string")?.[0];
+    const intent = [...step.transitions.keys()].find(
+      (key) => typeof step.transitions.get(key)!.fallback === "string",
+    );
     if (intent === undefined) continue;
     const pointer = pointerOf(["steps", id, "transitions", intent, "fallback"]);
     const message = "The fallback of a transition has no effect: only its target is used.";

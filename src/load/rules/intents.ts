@@ -76,6 +76,7 @@ function neverTaken(
 
 /** The way to the first part of the path that an answer may leave out; null: there is none, or nobody can tell. */
 function lackingIn(schema: Json, path: Path): Path | null {
+  if (promiseOf(schema, path) === "sure") return null;
   for (let length = 1; length <= path.length; length++) {
     const promised = promiseOf(schema, path.slice(0, length));
     if (promised === "maybe") return path.slice(0, length);

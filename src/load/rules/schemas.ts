@@ -112,8 +112,10 @@ function quadratic(schema: Json): Path | null {
     const types: readonly Json[] = Array.isArray(type) ? type : [type ?? "any"];
     if (!types.every((one) => SCALARS.has(one))) return [];
   }
-  for (const key of Object.keys(schema)) {
-    const member = (schema as JsonSchema)[key]!;
+  const record = schema as JsonSchema;
+  // All are its own: it is a part of a JSON text.
+  for (const key in record) {
+    const member = record[key]!;
     const found = typeof member === "object" ? quadratic(member) : null;
     if (found !== null) return [key, ...found];
   }

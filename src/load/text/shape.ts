@@ -58,7 +58,7 @@ function read(
     }
     case "map":
       if (!isObject(value)) return wrong(form, value, "an object", pointer, reader);
-      return readMembers(form.of, Object.entries(value), pointer, reader);
+      return readMembers(form.of, value, Object.keys(value), pointer, reader);
     case "object":
       if (!isObject(value)) return wrong(form, value, "an object", pointer, reader);
       return readObject(form, value, pointer, reader, false);
@@ -98,10 +98,10 @@ function readObject(
     else result[key] = read(field, member, `${pointer}/${escapeSegment(written)}`, reader, implied);
   }
   if (form.rest === undefined && known === Object.keys(value).length) return result;
-  const others = Object.entries(value).filter(([key]) => !Object.hasOwn(fields, key));
-  if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
+  const others = Object.keys(value).filter((key) => !Object.hasOwn(fields, key));
+  if (form.rest !== undefined) result.rest = readMembers(form.rest, value, others, pointer, reader);
   else {
-    for (const [key] of others) {
+    for (const key of others) {
       const instead = form.elsewhere === undefined ? undefined : own(form.elsewhere, key);
       if (instead !== undefined) reportElsewhere(key, instead, pointer, reader);
       else if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, keys) !== null)
@@ -161,12 +161,12 @@ function misspelledIn(
   value: JsonObject,
 ): ReadonlyMap<string, string> {
   if (vital.every((key) => Object.hasOwn(value, key))) return NONE;
-  const lacking = vital.filter((key) => !Object.hasOwn(value, key));
+  const lacking = new Set(vital.filter((key) => !Object.hasOwn(value, key)));
   const found = new Map<string, string>();
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(fields, key)) continue;
     const near = onlyNear(key, Object.keys(fields));
-    if (near !== null && lacking.includes(near) && !found.has(near)) found.set(near, key);
+    if (near !== null && lacking.has(near) && !found.has(near)) found.set(near, key);
   }
   return found;
 }
@@ -175,13 +175,14 @@ const NONE: ReadonlyMap<string, string> = new Map();
 
 function readMembers(
   of: Form,
-  members: readonly [string, Json][],
+  owner: JsonObject,
+  keys: readonly string[],
   pointer: string,
   reader: Reader,
 ): ReadonlyMap<string, unknown> {
   const result = new Map<string, unknown>();
-  for (const [key, member] of members) {
-    const value = read(of, member, `${pointer}/${escapeSegment(key)}`, reader, false);
+  for (const key of keys) {
+    const value = read(of, owner[key], `${pointer}/${escapeSegment(key)}`, reader, false);
     if (value !== undefined) result.set(key, value);
   }
   return result;
