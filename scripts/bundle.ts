@@ -19,7 +19,7 @@ export async function bundle(dir: string, logLevel: "warn" | "silent" = "warn"):
     plugins: [
       {
         name: "load-when-used",
-        renderChunk: (code, { name }) => withPlainBuiltins(withLatePackages(code), name === "main"),
+        renderChunk: (code, { name }) => withPlainBuiltins(withLatePackages(code), FIRST.has(name)),
       },
     ],
     output: {
@@ -33,11 +33,14 @@ export async function bundle(dir: string, logLevel: "warn" | "silent" = "warn"):
   compileEagerly(dir);
 }
 
+/** The files that are loaded on any Node, also on one that is too old. */
+const FIRST: ReadonlySet<string> = new Set(["main", "door", "rolldown-runtime"]);
+
 type Graph = { readonly getModuleInfo: (id: string) => ModuleInfo | null };
 
 /**
- * Few files load faster than many: all that `run` imports is in two, of which `check` needs one. What the front door
- * imports stays with it, and what is loaded on demand stays apart.
+ * Few files load faster than many: all that `run` imports is in three, of which `check` needs two. The front door has one
+ * of its own, with what `help` and `check` share, and what is loaded on demand stays apart.
  */
 function fileFor(): (id: string, graph: Graph) => string | null {
   let files: ReadonlyMap<string, string> | null = null;
@@ -51,7 +54,7 @@ function sharedFiles(graph: Graph): ReadonlyMap<string, string> {
     for (const id of graph.getModuleInfo(from)?.importedIds ?? []) reachable(id, seen);
     return seen;
   };
-  const door = reachable(`${root}src/cli/main.ts`);
+  const door = reachable(`${root}src/cli/door.ts`);
   const commands = [...door].flatMap((id) => graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []);
   const named = (name: string, ids: readonly string[]) => {
     const found = ids.find((id) => id.endsWith(`/${name}.ts`));
@@ -65,13 +68,17 @@ function sharedFiles(graph: Graph): ReadonlyMap<string, string> {
       const onDemand = [...all].flatMap((id) => graph.getModuleInfo(id)?.dynamicallyImportedIds ?? []);
       reachable(named(name, onDemand), all);
     }
-    return [...all].filter((id) => id.includes("/src/") && !door.has(id) && !help.has(id));
+    return [...all].filter((id) => id.includes("/src/"));
   };
   // What nearly all of them load on their way.
   const loading = ["registry-agent", "toolbox", "gate", "schema"];
   const run = imported("run", [...loading, "trust-lines", "trust-store"]);
   const check = imported("check", loading);
-  return new Map([...run.map((id) => [id, "run"] as const), ...check.map((id) => [id, "load"] as const)]);
+  return new Map([
+    ...run.filter((id) => !help.has(id)).map((id) => [id, "run"] as const),
+    ...check.map((id) => [id, help.has(id) ? "door" : "load"] as const),
+    ...Array.from(door, (id) => [id, "door"] as const),
+  ]);
 }
 
 /**
@@ -79,9 +86,9 @@ function sharedFiles(graph: Graph): ReadonlyMap<string, string> {
  * used: node:fs, node:crypto and node:util would take a tenth of a short run. `getBuiltinModule` does not. What the front
  * door loads must load on any Node, also on those that do not have it.
  */
-function withPlainBuiltins(code: string, isEntry: boolean): string {
-  const get = isEntry
-    ? "(process.getBuiltinModule ?? createRequire(import.meta.url))"
+function withPlainBuiltins(code: string, isFirst: boolean): string {
+  const get = isFirst
+    ? "(process.getBuiltinModule ?? requireFrom(import.meta.url))"
     : "process.getBuiltinModule";
   let passedOn: ReadonlySet<string> | null = null;
   const plain = code.replaceAll(
@@ -89,7 +96,7 @@ function withPlainBuiltins(code: string, isEntry: boolean): string {
     (_, whole?: string, named?: string, name?: string) => {
       const all = named?.split(", ") ?? [];
       const isLate = (one: string) => !(passedOn ??= namesPassedOn(code)).has(one.split(" as ").at(-1)!);
-      const late = isEntry || !LATE.has(name!) ? [] : all.filter(isLate);
+      const late = isFirst || !LATE.has(name!) ? [] : all.filter(isLate);
       const early = all.filter((one) => !late.includes(one));
       const names = [
         ...(whole ? [whole] : []),
@@ -106,7 +113,9 @@ function withPlainBuiltins(code: string, isEntry: boolean): string {
   );
   if (/^import .* from "node:/m.test(plain))
     throw new Error("A built-in module is imported in another form.");
-  return isEntry ? plain.replace(/^(?!#!)/m, 'import { createRequire } from "node:module";\n') : plain;
+  return isFirst
+    ? plain.replace(/^(?!#!)/m, 'import { createRequire as requireFrom } from "node:module";\n')
+    : plain;
 }
 
 /** Built-in modules that take a while to load, and of which many commands call nothing. */

@@ -1550,6 +1550,8 @@ export function commandsOf(word: string): readonly CliCommand[] {
 
 /** The flags of all commands, each once: enough to tell on a line which words are flags' values. */
 export function everyFlag(): readonly Flag[] {
-  const all = [...GLOBAL_FLAGS, ...COMMANDS.flatMap((command) => command.flags)];
-  return all.filter((flag, place) => all.findIndex((other) => other.name === flag.name) === place);
+  const known = new Map<string, Flag>();
+  for (const flags of [GLOBAL_FLAGS, ...COMMANDS.map((command) => command.flags)])
+    for (const flag of flags) if (!known.has(flag.name)) known.set(flag.name, flag);
+  return [...known.values()];
 }

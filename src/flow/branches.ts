@@ -27,7 +27,30 @@ export function* branchesOf(move: Move, when: readonly string[] = []): Generator
 
 /** Every move that the edges of a step can turn out to be. */
 export function movesOf({ edges }: Pick<Step, "edges">): readonly Branch["move"][] {
-  return Object.values(edges).flatMap((edge) => Array.from(branchesOf(edge), ({ move }) => move));
+  const found: Branch["move"][] = [];
+  for (const label of Object.keys(edges)) addMoves(edges[label]!, found);
+  return found;
+}
+
+function addMoves(move: Move, found: Branch["move"][]): void {
+  switch (move.kind) {
+    case "goto":
+    case "fork":
+    case "end":
+      found.push(move);
+      return;
+    case "switch":
+      for (const one of Object.values(move.cases)) addMoves(one, found);
+      if (move.otherwise !== undefined) addMoves(move.otherwise, found);
+      return;
+    case "jump":
+      found.push(move);
+      if (move.otherwise !== undefined) addMoves(move.otherwise, found);
+      return;
+    case "times":
+      addMoves(move.move, found);
+      addMoves(move.after, found);
+  }
 }
 
 export function isForking(step: Step): boolean {

@@ -52,6 +52,7 @@ function follow(entry: StepId, steps: Steps, takes: (node: WayNode) => boolean):
  * own and counts as an end here.
  */
 export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
+  if (haveEndsInOrder(steps)) return new Set();
   const before = new Map<WayNode, WayNode[]>();
   const ending: WayNode[] = [];
   const seen = new Set<WayNode>();
@@ -75,6 +76,16 @@ export function stepsWithoutEnd(steps: Steps): ReadonlySet<StepId> {
     for (const earlier of before.get(node) ?? []) ends.add(earlier);
   }
   return new Set([...steps.keys()].filter((id) => !ends.has(id)));
+}
+
+/** Whether each step ends or leads to a later one: most flows are written in that order, and need no search. */
+function haveEndsInOrder(steps: Steps): boolean {
+  const later = new Set<WayNode>();
+  for (const id of [...steps.keys()].toReversed()) {
+    if (!nextNodes(id, steps).some((next) => later.has(next)) && !mayEnd(steps.get(id)!)) return false;
+    later.add(id);
+  }
+  return true;
 }
 
 /** Every step that a move may lead to. */

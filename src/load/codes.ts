@@ -33,7 +33,7 @@ import * as values from "./rules/values.ts";
 import * as verdict from "./rules/verdict.ts";
 import * as words from "./rules/words.ts";
 import type { Registered } from "./rules/loaded.ts";
-import { error, warning, type Codes, type Finding, type Rule, type Rules } from "./rules/rule.ts";
+import { error, warning, type Codes, type Finding, type Rule, type Rules, type Tell } from "./rules/rule.ts";
 import { spotOf } from "./text/origin.ts";
 import type { Document } from "./text/document.ts";
 import type { StepId } from "../flow/flow.ts";
@@ -318,21 +318,21 @@ function isMendable({ written, isYaml }: Document): boolean {
 }
 
 /** What an agent with a registry is held to. */
-export function* checkFlow(loaded: Registered): Generator<Finding> {
+export function checkFlow(loaded: Registered, tell: Tell): void {
   const { dialect } = loaded.sources;
   for (const rules of RULES) {
-    for (const check of rules.all ?? []) yield* check(loaded);
-    for (const check of rules.registry ?? []) yield* check(loaded);
-    if (dialect !== "check") for (const check of rules.gated ?? []) yield* check(loaded);
-    if (dialect === "complete") for (const check of rules.complete ?? []) yield* check(loaded);
-    if (dialect === "check") for (const check of rules.check ?? []) yield* check(loaded);
+    for (const check of rules.all ?? []) check(loaded, tell);
+    for (const check of rules.registry ?? []) check(loaded, tell);
+    if (dialect !== "check") for (const check of rules.gated ?? []) check(loaded, tell);
+    if (dialect === "complete") for (const check of rules.complete ?? []) check(loaded, tell);
+    if (dialect === "check") for (const check of rules.check ?? []) check(loaded, tell);
   }
 }
 
 /** What an agent made of stages is held to. */
-export function* checkMachine(machine: Machine): Generator<Finding> {
+export function checkMachine(machine: Machine, tell: Tell): void {
   for (const rules of RULES) {
-    for (const check of rules.all ?? []) yield* check(machine);
-    for (const check of rules.stage ?? []) yield* check(machine);
+    for (const check of rules.all ?? []) check(machine, tell);
+    for (const check of rules.stage ?? []) check(machine, tell);
   }
 }

@@ -8,39 +8,48 @@ export function findPrompt(files: Files, ref: PromptRef): Prompt {
   const refused = badSegment(ref);
   const seen: string[] = [];
   const tried: string[] = [];
-  for (const path of candidates(ref)) {
-    if (refused !== null)
-      return { file: null, text: "", tried: [`${path} (refused: ${refused})`], variables };
-    if (seen.includes(path)) continue;
-    seen.push(path);
-    const read = files.read(path);
-    tried.push(
-      read.kind === "text" || read.kind === "missing" ? path : `${path} (${read.kind}: ${read.why})`,
-    );
-    if (read.kind === "text") return { file: path, text: stripFrontMatter(read.text), tried, variables };
+  const templates =
+    ref.adaptation === null ? [ref.templateNoAdaptation] : [ref.template, ref.templateNoAdaptation];
+  for (const template of templates) {
+    const name = fill(template, ref);
+    for (const base of ref.bases) {
+      const path = joinPath(base, name);
+      if (refused !== null)
+        return { file: null, text: "", tried: [`${path} (refused: ${refused})`], variables };
+      if (seen.includes(path)) continue;
+      seen.push(path);
+      const read = files.read(path);
+      tried.push(
+        read.kind === "text" || read.kind === "missing" ? path : `${path} (${read.kind}: ${read.why})`,
+      );
+      if (read.kind === "text") return { file: path, text: stripFrontMatter(read.text), tried, variables };
+    }
   }
   return { file: null, text: "", tried, variables };
 }
 
-function* candidates(ref: PromptRef): Generator<string> {
-  const templates =
-    ref.adaptation === null ? [ref.templateNoAdaptation] : [ref.template, ref.templateNoAdaptation];
-  for (const template of templates) {
-    const path = fill(template, ref);
-    for (const base of ref.bases) yield joinPath(base, path);
-  }
+function fill(template: string, ref: PromptRef): string {
+  if (known.template !== template) known = { template, parts: partsOf(template) };
+  let path = "";
+  for (const { name, text } of known.parts) path += name === null ? text : `${ref[name] ?? ""}${text}`;
+  return path;
 }
 
-function fill(template: string, ref: PromptRef): string {
+type Coordinate = (typeof COORDINATES)[number];
+type Part = { readonly name: Coordinate | null; readonly text: string };
+
+function partsOf(template: string): readonly Part[] {
   const [first = "", ...others] = template.split("{");
-  let text = first;
-  for (const part of others) {
+  const parts = others.map((part) => {
     const end = part.indexOf("}");
     const name = COORDINATES.find((one) => one.length === end && part.startsWith(one));
-    text += name === undefined ? `{${part}` : `${ref[name] ?? ""}${part.slice(end + 1)}`;
-  }
-  return text;
+    return name === undefined ? { name: null, text: `{${part}` } : { name, text: part.slice(end + 1) };
+  });
+  return [{ name: null, text: first }, ...parts];
 }
+
+/** The steps of an agent have one template in common. */
+let known: { readonly template: string; readonly parts: readonly Part[] } = { template: "", parts: [] };
 
 const COORDINATES = ["c1", "c2", "c3", "edition", "adaptation"] as const;
 
@@ -53,9 +62,9 @@ const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 function badSegment(ref: PromptRef): string | null {
   for (const name of COORDINATES) {
     const value = ref[name];
+    if (value === null || SEGMENT.test(value)) continue;
     // c1 may name nested folders, such as steps/v2; each part must be a plain name.
-    const parts = value === null ? [] : name === "c1" ? value.split("/") : [value];
-    if (!parts.every((part) => SEGMENT.test(part)))
+    if (name !== "c1" || !value.split("/").every((part) => SEGMENT.test(part)))
       return `${name} ${JSON.stringify(value)} is not a plain name`;
   }
   return null;

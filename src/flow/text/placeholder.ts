@@ -44,7 +44,7 @@ export function parseStageBody(text: string): readonly BodyPart[] {
   const parts: BodyPart[] = [];
   let plain = "";
   let from = 0;
-  for (const match of text.matchAll(TOKEN)) {
+  for (const match of text.matchAll(patterns().token)) {
     const token = readToken(match);
     if (token.kind === "stranger") continue;
     plain += text.slice(from, match.index);
@@ -65,12 +65,13 @@ export function placeholdersIn(text: string): readonly Placeholder[] {
 }
 
 export function strangersIn(text: string): readonly Stranger[] {
-  return [...text.matchAll(TOKEN)].map(readToken).filter((token) => token.kind === "stranger");
+  return [...text.matchAll(patterns().token)].map(readToken).filter((token) => token.kind === "stranger");
 }
 
 /** `parsed.items[0].name` → its segments; null when it is not a path. */
 export function parseFieldPath(text: string): Path | null {
-  return WHOLE_PATH.test(text) ? text.match(SEGMENT)! : null;
+  const { path, segment } = patterns();
+  return path.test(text) ? text.match(segment)! : null;
 }
 
 /** The way back: `["upstream", "0", "parsed"]` → `upstream[0].parsed`. */
@@ -84,18 +85,24 @@ export function fieldPathText(path: Path): string {
 
 /** Whether a placeholder can read a field of this name. */
 export function isFieldName(name: string): boolean {
-  return FIELD_NAME.test(name);
+  return patterns().field.test(name);
 }
 
 const NAME = String.raw`[\p{L}\p{N}_-]+`;
 const PATH = String.raw`${NAME}(?:\.${NAME}|\[\d{1,9}\])*`;
-const SEGMENT = new RegExp(NAME, "gu");
-const WHOLE_PATH = new RegExp(`^${PATH}$`, "u");
-const FIELD_NAME = new RegExp(`^${NAME}$`, "u");
-const TOKEN = new RegExp(
-  String.raw`\\(?<escaped>\{\{|\$\{)|\{\{[ \t]*(?<double>${PATH})[ \t]*\}\}|\$\{[ \t]*(?<single>${PATH})[ \t]*\}`,
-  "gu",
-);
+const TOKEN = String.raw`\\(?<escaped>\{\{|\$\{)|\{\{[ \t]*(?<double>${PATH})[ \t]*\}\}|\$\{[ \t]*(?<single>${PATH})[ \t]*\}`;
+
+/** Made when they are first used: patterns with classes of Unicode take long, and few commands use these. */
+function patterns() {
+  return (made ??= {
+    segment: new RegExp(NAME, "gu"),
+    path: new RegExp(`^${PATH}$`, "u"),
+    field: new RegExp(`^${NAME}$`, "u"),
+    token: new RegExp(TOKEN, "gu"),
+  });
+}
+
+let made: { readonly [name in "segment" | "path" | "field" | "token"]: RegExp } | null = null;
 
 type Token = { readonly kind: "escape"; readonly braces: string } | Placeholder | Stranger;
 
@@ -103,7 +110,7 @@ function readToken(match: RegExpExecArray): Token {
   const { escaped, double, single } = match.groups!;
   if (escaped !== undefined) return { kind: "escape", braces: escaped };
   const name = double ?? single!;
-  const [root, ...path] = name.match(SEGMENT)!;
+  const [root, ...path] = name.match(patterns().segment)!;
   const at = { written: match[0], at: match.index };
   if ((root === "ctx" || root === "stage") && path.length > 0) return { kind: "value", root, path, ...at };
   return { kind: "stranger", name, ...at };

@@ -63,11 +63,17 @@ const [QUOTE, BACKSLASH, BRACE, BRACE_END, BRACKET, BRACKET_END, COLON] = [
 /** Fewer than were written: a parser keeps only the last one of those with the same name. */
 export function membersKept(value: Json): number {
   if (typeof value !== "object" || value === null) return 0;
-  const isList = Array.isArray(value);
-  const inner: readonly Json[] = isList ? value : Object.values(value as JsonObject);
-  let members = isList ? 0 : inner.length;
-  for (let at = 0; at < inner.length; at += 1)
-    if (typeof inner[at] === "object") members += membersKept(inner[at]!);
+  let members = 0;
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) if (typeof item === "object") members += membersKept(item);
+    return members;
+  }
+  const record = value as JsonObject;
+  // All are its own: it is the value of a JSON text.
+  for (const key in record) {
+    const member = record[key]!;
+    members += typeof member === "object" ? 1 + membersKept(member) : 1;
+  }
   return members;
 }
 

@@ -8,10 +8,13 @@
  *     visible(`npm test${" ".repeat(500)}; id`)  // → "npm test··· 500 spaces ···; id"
  */
 export function visible(text: string): string {
+  const { repeated, unseen } = patterns();
   return text
-    .replaceAll(REPEATED, (run, char: string) => gap(run.length / char.length, char))
-    .replaceAll(WORD, (word) => (isDisguised(word) ? word.replaceAll(STRANGE, spelled) : word))
-    .replaceAll(UNSEEN, spelled)
+    .replaceAll(repeated, (run, char: string) => gap(run.length / char.length, char))
+    .replaceAll(/[\p{L}\p{M}\p{N}_]+/gu, (word) =>
+      isDisguised(word) ? word.replaceAll(strange(), spelled) : word,
+    )
+    .replaceAll(unseen, spelled)
     .replaceAll(EMPTY_LINES, (run) => `\n··· ${run.split("\n").length - 2} empty lines ···\n`);
 }
 
@@ -68,10 +71,7 @@ function breakLine(line: string, width: number): string {
 const MOST_REPEATED = 8;
 
 /** Spaces, and whatever cannot be seen. */
-const REPEATED = new RegExp(
-  `([ \\t\\r\\v\\f\\b\\p{Cf}\\p{Zs}\\p{Default_Ignorable_Code_Point}])\\1{${MOST_REPEATED},}`,
-  "gu",
-);
+const REPEATED = `([ \\t\\r\\v\\f\\b\\p{Cf}\\p{Zs}\\p{Default_Ignorable_Code_Point}])\\1{${MOST_REPEATED},}`;
 
 const EMPTY_LINES = /\n(?: {0,8}\n){3,}/g;
 
@@ -82,23 +82,26 @@ const RIGHT_TO_LEFT =
 const FORMS =
   "\\u01c0\\u02bc\\u037e\\u2010-\\u2015\\u2024\\u2044\\u2100-\\u214f\\u2212\\u2215\\u2223\\u2236\\u2758\\u29f8\\ua789\\uff01-\\uff5e\\u{1d400}-\\u{1d7ff}";
 
-const UNSEEN = new RegExp(
-  `(?![\\n ])[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800${RIGHT_TO_LEFT}${FORMS}]|\\p{M}(?=\\p{M}{2})`,
-  "gu",
-);
+const UNSEEN = `(?![\\n ])[\\p{C}\\p{Z}\\p{Default_Ignorable_Code_Point}\\u2800${RIGHT_TO_LEFT}${FORMS}]|\\p{M}(?=\\p{M}{2})`;
 
-const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
-const STRANGE =
+/** Made when they are first used, as all patterns here: those with classes of Unicode take long, and few commands use them. */
+function patterns() {
+  return (made ??= { repeated: new RegExp(REPEATED, "gu"), unseen: new RegExp(UNSEEN, "gu") });
+}
+
+let made: { readonly repeated: RegExp; readonly unseen: RegExp } | null = null;
+
+const strange = () =>
   /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Lisu}]/gu;
 const LATIN = /[A-Za-z0-9]/;
 
 /** Cyrillic and Greek letters that look like Latin ones. */
-const LOOKALIKES = /^[аАВеЕЗіІјЈкКМНоОрРсСТуУхХѕЅԁԛԝһҺԌԍүҮӀӏԚԜαΑΒΕΖΗΙιΚκΜΝνΟοΡρΤτΥυΧχϲϳ\p{N}_]+$/u;
+const lookalikes = () => /^[аАВеЕЗіІјЈкКМНоОрРсСТуУхХѕЅԁԛԝһҺԌԍүҮӀӏԚԜαΑΒΕΖΗΙιΚκΜΝνΟοΡρΤτΥυΧχϲϳ\p{N}_]+$/u;
 
 /** Letters of several scripts in one word, or only such as look Latin. */
 function isDisguised(word: string): boolean {
   return (
-    /[^\0-\x7f]/.test(word) && word.search(STRANGE) !== -1 && (LATIN.test(word) || LOOKALIKES.test(word))
+    /[^\0-\x7f]/.test(word) && word.search(strange()) !== -1 && (LATIN.test(word) || lookalikes().test(word))
   );
 }
 

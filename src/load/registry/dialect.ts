@@ -1,8 +1,8 @@
 /** Which written form a registry has: what it says of itself, else what it holds. */
-import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
+import { isObject, own, type Json, type JsonObject, type Path } from "../../flow/json.ts";
 import type { Document } from "../text/document.ts";
 import type { Finding } from "../rules/rule.ts";
-import { escapeSegment } from "../../flow/json-pointer.ts";
+import { escapeSegment, pointerOf } from "../../flow/json-pointer.ts";
 import { showValue } from "../text/shape.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 
@@ -55,28 +55,40 @@ type Sign = {
 /** The first sign of each kind, in the order of the file: a large registry has thousands that say the same. */
 function firstSigns(registry: JsonObject): readonly Sign[] {
   const signs: Sign[] = [];
-  const add = (dialect: Dialect, pointer: string, what: string, anyGate?: true) => {
-    const isKnown = signs.some((sign) => sign.dialect === dialect && sign.anyGate === anyGate);
-    if (!isKnown) signs.push({ dialect, pointer, what, ...(anyGate && { anyGate }) });
+  const known = { check: false, complete: false, gate: false, anyGate: false };
+  const add = (kind: keyof typeof known, path: Path, what: string) => {
+    if (known[kind]) return;
+    known[kind] = true;
+    const pointer = pointerOf(path);
+    signs.push(
+      kind === "anyGate"
+        ? { dialect: "gate", pointer, what, anyGate: true }
+        : { dialect: kind, pointer, what },
+    );
   };
-  if (Object.hasOwn(registry, "basePath")) add("check", "/basePath", "basePath");
+  if (Object.hasOwn(registry, "basePath")) add("check", ["basePath"], "basePath");
   const steps = isObject(registry.steps) ? registry.steps : {};
   for (const id of Object.keys(steps)) {
     const step = steps[id]!;
     if (!isObject(step)) continue;
-    const pointer = `/steps/${escapeSegment(id)}`;
-    for (const key of ["prompt", "check"])
-      if (isObject(own(step, key))) add("check", `${pointer}/${key}`, `"${key}"`);
+    if (!known.check)
+      for (const key of PROMPT_KEYS)
+        if (isObject(own(step, key))) add("check", ["steps", id, key], `"${key}"`);
     const gate = isObject(step.structuredGate) ? step.structuredGate : {};
     const allowed: readonly Json[] = Array.isArray(gate.allowedIntents) ? gate.allowedIntents : [];
-    const inGate = `${pointer}/structuredGate/allowedIntents`;
-    if (allowed.includes("complete")) add("complete", inGate, 'the intent "complete"');
-    for (const word of GATE_WORDS) if (allowed.includes(word)) add("gate", inGate, `the intent "${word}"`);
-    for (const key of ["structuredGate", "transitions"])
-      if (isObject(own(step, key))) add("gate", `${pointer}/${key}`, `"${key}"`, true);
+    const addIntent = (kind: "complete" | "gate", word: string) =>
+      add(kind, ["steps", id, "structuredGate", "allowedIntents"], `the intent "${word}"`);
+    if (!known.complete && allowed.includes("complete")) addIntent("complete", "complete");
+    if (!known.gate) for (const word of GATE_WORDS) if (allowed.includes(word)) addIntent("gate", word);
+    if (!known.anyGate)
+      for (const key of GATE_KEYS)
+        if (isObject(own(step, key))) add("anyGate", ["steps", id, key], `"${key}"`);
   }
   return signs;
 }
+
+const PROMPT_KEYS = ["prompt", "check"];
+const GATE_KEYS = ["structuredGate", "transitions"];
 
 /** Intents that the dialect "complete" has not. Its `escalate` is another word for abort. */
 const GATE_WORDS = ["closing", "handoff"];

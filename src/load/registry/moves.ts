@@ -46,6 +46,7 @@ export function continuationOf(id: StepId, flow: FlowSteps): StepId | null {
 
 /** The data a step hands on: each field under its last segment, or under its full path where two would collide. */
 export function carryOf(handoffFields: readonly string[]): readonly Carry[] {
+  if (handoffFields.length === 0) return [];
   const fields = [...new Set(handoffFields)].map((field) => ({ field, path: parseDotPath(field) }));
   const uses = new Map<string, number>();
   for (const { path } of fields) uses.set(path.at(-1)!, (uses.get(path.at(-1)!) ?? 0) + 1);

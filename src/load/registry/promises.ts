@@ -51,16 +51,14 @@ const UNKNOWN: Look = { promised: "unknown", part: undefined };
 const COMBINING = ["allOf", "anyOf", "oneOf", "not", "if", "$dynamicRef"];
 
 function stepInto(schema: JsonObject, segment: string): Look {
-  const isOpen = COMBINING.some((keyword) => Object.hasOwn(schema, keyword));
   const properties = own(schema, "properties");
   const named = isObject(properties) ? own(properties, segment) : undefined;
   if (named !== undefined) {
     const required = own(schema, "required");
-    const isRequired = Array.isArray(required) && required.includes(segment);
-    if (isOpen && !isRequired) return UNKNOWN;
-    return { promised: isRequired ? "sure" : "maybe", part: named };
+    if (Array.isArray(required) && required.includes(segment)) return { promised: "sure", part: named };
+    return isCombined(schema) ? UNKNOWN : { promised: "maybe", part: named };
   }
-  if (isOpen) return UNKNOWN;
+  if (isCombined(schema)) return UNKNOWN;
   const type = own(schema, "type");
   if (type === "array") return elementOf(schema, segment);
   if (typeof type === "string" && type !== "object") return { promised: "never", part: undefined };
@@ -68,6 +66,10 @@ function stepInto(schema: JsonObject, segment: string): Look {
   const others = own(schema, "additionalProperties");
   if (others === false) return { promised: "never", part: undefined };
   return others === undefined && isObject(properties) ? { promised: "unnamed", part: undefined } : UNKNOWN;
+}
+
+function isCombined(schema: JsonObject): boolean {
+  return COMBINING.some((keyword) => Object.hasOwn(schema, keyword));
 }
 
 function elementOf(schema: JsonObject, segment: string): Look {

@@ -1,6 +1,6 @@
 /** An agent with a steps registry: its files in, a flow and what was found out. Pure; never throws, whatever the files hold. */
 import type { Files, FindPrompt } from "../../flow/files.ts";
-import type { Flow, Step } from "../../flow/flow.ts";
+import type { Flow, Step, StepId } from "../../flow/flow.ts";
 import { FORBIDDEN_NAMES, type JsonSchema } from "../../flow/json.ts";
 import { loadActions } from "../agent/actions.ts";
 import { aboutAgent, aboutRegistry, open, settingsOf } from "../agent/agent-file.ts";
@@ -90,7 +90,7 @@ export function loadRegistry(
     ...(dialect === "check" && parameters.length === 0 && { openArguments: true }),
     system,
     entry: graph.entry.step,
-    steps: Object.fromEntries(graph.steps),
+    steps: stepsById(graph.steps),
     checks: Object.fromEntries(graph.checks),
     stop: sources.verdict.stop,
     ...(graph.stop?.guard !== undefined && { stopGuard: graph.stop.guard }),
@@ -123,7 +123,7 @@ export function loadRegistry(
     graph,
     schemaFiles,
   };
-  findings.push(...checkFlow(loaded));
+  checkFlow(loaded, (finding) => findings.push(finding));
   const problems = findings.map((finding) => toProblem(withStep(finding, registryDocument), loaded.live));
   const result = resultOf(loaded, registryFile, problems, schemasOf(loaded));
   return { ...result, checks: { ...declaredChecks(registry), ...flow.checks } };
@@ -190,6 +190,13 @@ function withStep(finding: Finding, registry: Document): Finding {
   const segment = /^\/steps\/([^/]+)/.exec(finding.pointer)?.[1];
   const id = segment === undefined ? undefined : unescapeSegment(segment);
   return id === undefined || FORBIDDEN_NAMES.has(id) ? finding : { ...finding, steps: [id] };
+}
+
+/** What `Object.fromEntries` gives, several times faster for 1,000 steps. No step has a forbidden name. */
+function stepsById(steps: ReadonlyMap<StepId, Step>): Flow["steps"] {
+  const record: { [id: StepId]: Step } = {};
+  for (const [id, step] of steps) record[id] = step;
+  return record;
 }
 
 function remember<K, V>(memory: Map<K, V>, key: K, make: () => V): V {

@@ -61,8 +61,8 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
   for (const [id, kind] of flow.kinds) {
     const source = registry.steps.get(id)!;
     const step = buildStep(id, source, kind, world);
-    const label = endingLabel(step);
-    const judge = kind === "close" && label !== null ? judgedBy(id, registry, verdict.type) : null;
+    const label = kind === "close" ? endingLabel(step) : null;
+    const judge = label !== null ? judgedBy(id, registry, verdict.type) : null;
     if (judge === null || label === null) {
       steps.set(id, step);
       continue;

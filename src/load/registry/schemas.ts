@@ -37,14 +37,18 @@ type WrittenRef = { readonly file: string; readonly to: string };
 
 /** The same reference always gives the same object, so that steps which share a schema share its compiled form. */
 export function createSchemas(reader: SchemaReader): ResolveSchema {
-  const resolved = new Map<string, ResolvedSchema>();
-  return (ref) => {
-    const key = JSON.stringify([ref.file, ref.schema]);
-    const known = resolved.get(key);
-    if (known !== undefined) return known;
-    const fresh = resolve(ref.file, ref.schema, reader);
-    resolved.set(key, fresh);
-    return fresh;
+  const files = new Map<
+    string,
+    { readonly read: DocumentRead; readonly resolved: Map<string, ResolvedSchema> }
+  >();
+  return ({ file, schema }) => {
+    let inFile = files.get(file);
+    if (inFile === undefined)
+      files.set(file, (inFile = { read: findFile(file, reader), resolved: new Map() }));
+    let found = inFile.resolved.get(schema);
+    if (found === undefined)
+      inFile.resolved.set(schema, (found = resolve(file, schema, inFile.read, reader)));
+    return found;
   };
 }
 
@@ -101,17 +105,22 @@ export function placeOfRef(value: Json, to: string, path: Path = []): Path | nul
 type Fault = { readonly code: Code; readonly why: string; readonly ref?: WrittenRef };
 
 /** One resolution: where it is, how deep, and the first thing that went wrong. */
-type Walk = { readonly reader: SchemaReader; nodes: number; fault: Fault | null };
+type Walk = {
+  readonly reader: SchemaReader;
+  readonly start: { readonly file: string; readonly path: Path };
+  nodes: number;
+  fault: Fault | null;
+};
 type Spot = {
   readonly file: string;
   readonly root: Json;
+  /** The places that references led through; empty: none was followed yet. */
   readonly trail: readonly string[];
   readonly depth: number;
 };
 
-function resolve(file: string, schema: string, reader: SchemaReader): ResolvedSchema {
-  const name = `${file}#${schema.replace(/^#/, "")}`;
-  const found = findFile(file, reader);
+function resolve(file: string, schema: string, found: DocumentRead, reader: SchemaReader): ResolvedSchema {
+  const name = `${file}#${schema.startsWith("#") ? schema.slice(1) : schema}`;
   const unresolved = (fault: Fault): ResolvedSchema => ({
     kind: "unresolved",
     name,
@@ -124,9 +133,9 @@ function resolve(file: string, schema: string, reader: SchemaReader): ResolvedSc
   const target = lookUp(document.value, schema, document.file);
   if (target.kind === "fault") return unresolved(target.fault);
 
-  const walk: Walk = { reader, nodes: 0, fault: null };
-  const trail = [`${document.file}#${target.path.join("/")}`];
-  const expanded = expand(target.value, { file: document.file, root: document.value, trail, depth: 0 }, walk);
+  const walk: Walk = { reader, start: { file: document.file, path: target.path }, nodes: 0, fault: null };
+  const spot = { file: document.file, root: document.value, trail: [], depth: 0 };
+  const expanded = expand(target.value, spot, walk);
   if (walk.fault !== null) return unresolved(walk.fault);
   if (!isObject(expanded)) {
     return unresolved({
@@ -255,16 +264,15 @@ function follow(ref: string, spot: Spot, walk: Walk): Json {
     walk.fault = { code: target.fault.code, why, ref: written };
     return null;
   }
-  const here = `${file}#${target.path.join("/")}`;
-  if (spot.trail.includes(here)) {
-    walk.fault = {
-      code: "SCHEMA_CIRCULAR_REFERENCE",
-      why: [...spot.trail, here].join(" → "),
-      ref: written,
-    };
+  const nameOf = (place: Walk["start"]) => `${place.file}#${place.path.join("/")}`;
+  const before = spot.trail.length === 0 ? [nameOf(walk.start)] : spot.trail;
+  const here = nameOf({ file, path: target.path });
+  const trail = [...before, here];
+  if (before.includes(here)) {
+    walk.fault = { code: "SCHEMA_CIRCULAR_REFERENCE", why: trail.join(" → "), ref: written };
     return null;
   }
-  return expand(target.value, { file, root, trail: [...spot.trail, here], depth: spot.depth + 1 }, walk);
+  return expand(target.value, { file, root, trail, depth: spot.depth + 1 }, walk);
 }
 
 /**

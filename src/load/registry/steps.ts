@@ -147,8 +147,10 @@ function jumpable(flow: FlowSteps, gate: GateSource, answer: Answer): FlowSteps 
 function schemaOf(source: StepSource, resolveSchema: ResolveSchema): SchemaSource {
   const ref = source.outputSchemaRef;
   if (ref?.file === undefined || ref.schema === undefined) return { kind: "any" };
-  const { file: _file, ref: _ref, ...schema } = resolveSchema({ file: ref.file, schema: ref.schema });
-  return schema;
+  const found = resolveSchema({ file: ref.file, schema: ref.schema });
+  return found.kind === "schema"
+    ? { kind: found.kind, name: found.name, schema: found.schema }
+    : { kind: found.kind, name: found.name, code: found.code, why: found.why };
 }
 
 function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateForm): Decider {
@@ -156,7 +158,8 @@ function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateF
   const meant = (intent: string) =>
     form.ends(id, intent, source.transitions.get(intent)) ? form.ending : intent;
   const intents = (gate.allowedIntents ?? []).filter((intent) => intent !== "abort");
-  const renamed = intents.filter((intent) => meant(intent) !== intent);
+  // Where no more is implied than what is written, another intent may end the flow.
+  const renamed = form.strict ? intents.filter((intent) => meant(intent) !== intent) : [];
   const isUsual = gate.aliases.size === 0 && renamed.length === 0;
   const words: { readonly [word: string]: string } = isUsual
     ? form.aliases
@@ -165,7 +168,7 @@ function deciderOf(id: StepId, source: StepSource, gate: GateSource, form: GateF
         ...lowered(gate.aliases),
         ...Object.fromEntries(renamed.map((intent) => [intent, intent])),
       };
-  const isAsMeant = Object.values(words).every((intent) => meant(intent) === intent);
+  const isAsMeant = !form.strict || Object.values(words).every((intent) => meant(intent) === intent);
   const fallback = fallbackOf(gate, intents, form);
   return {
     by: "field",

@@ -4,7 +4,7 @@ import type { Machine } from "../stages/machine-parts.ts";
 import type { Document } from "../text/document.ts";
 import { escapesProject } from "../text/paths.ts";
 import type { LoadedFlow, Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 
 export const rules: Rules = {
   all: [checkName],
@@ -23,14 +23,14 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkName({ name, agent, agentDocument, words }: LoadedFlow): Generator<Finding> {
+function checkName({ name, agent, agentDocument, words }: LoadedFlow, tell: Tell): void {
   if (agent.name !== undefined && agent.name !== name)
-    yield misnamed(name, agent.name, agentDocument, "/name", words.agent);
+    tell(misnamed(name, agent.name, agentDocument, "/name", words.agent));
 }
 
-function* checkMachineName({ name, source, document, words }: Machine): Generator<Finding> {
+function checkMachineName({ name, source, document, words }: Machine, tell: Tell): void {
   if (source.id !== undefined && source.id !== name)
-    yield misnamed(name, source.id, document, "/id", words.agent);
+    tell(misnamed(name, source.id, document, "/id", words.agent));
 }
 
 function misnamed(name: string, said: string, document: Document, pointer: string, what: string): Finding {
@@ -43,21 +43,21 @@ function misnamed(name: string, said: string, document: Document, pointer: strin
   };
 }
 
-function* checkRegistryName({ name, sources }: Registered): Generator<Finding> {
+function checkRegistryName({ name, sources }: Registered, tell: Tell): void {
   const { agent, registry, registryDocument } = sources;
   const { agentId } = registry;
   if (agentId === undefined || agentId === name || agentId === agent.name) return;
-  yield {
+  tell({
     code: "SR-LOAD-002",
     document: registryDocument,
     pointer: "/agentId",
     message: `The registry belongs to "${agentId}", but the agent is "${agent.name ?? name}".`,
     fix: `Set "agentId" to "${agent.name ?? name}".`,
-  };
+  });
 }
 
 /** Every folder that a file names lies in the project. */
-function* checkFolders({ name, sources }: Registered): Generator<Finding> {
+function checkFolders({ name, sources }: Registered, tell: Tell): void {
   const { agent, agentDocument, registry, registryDocument, questions } = sources;
   const { prompts, schemas } = agent.runner.flow;
   const named = (folder: string) => foldersNamed(folder, `.agent/${name}`);
@@ -73,12 +73,12 @@ function* checkFolders({ name, sources }: Registered): Generator<Finding> {
     // Prompts with checks are looked for in the first of them only.
     const folders = pointer === "/basePath" ? named(folder).slice(0, 1) : named(folder);
     if (!folders.every(escapesProject)) continue;
-    yield {
+    tell({
       code: "AC-SERVICE-003",
       document,
       pointer,
       message: `The folder "${folder}" is outside the project; Lockstep reads nothing there.`,
       fix: "Name a folder inside the project.",
-    };
+    });
   }
 }

@@ -1,7 +1,7 @@
 /** Rules about commands: lists with entries that are as good as any command, and values that could be options. */
 import { openEntries } from "../../flow/open-commands.ts";
 import { atPart, atStep, type LoadedFlow, type Registered } from "./loaded.ts";
-import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { warning, type Codes, type Rules, type Tell } from "./rule.ts";
 
 export const rules: Rules = { all: [checkCommandList], gated: [checkArguments] };
 
@@ -16,7 +16,7 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkCommandList(loaded: LoadedFlow): Generator<Finding> {
+function checkCommandList(loaded: LoadedFlow, tell: Tell): void {
   const open = openEntries(loaded.agent.runner.boundaries.allowedTools);
   // Where any command is allowed anyway, no list is taken for a limit.
   if (open === "any") return;
@@ -24,18 +24,18 @@ function* checkCommandList(loaded: LoadedFlow): Generator<Finding> {
   if (first === undefined) return;
   const entries = open.slice(0, MOST_NAMED).map(({ tool, how }) => `"${tool}": ${how}`);
   const more = open.length > MOST_NAMED ? [`and ${open.length - MOST_NAMED} more`] : [];
-  yield {
+  tell({
     code: "BASH-LIST-OPEN",
     ...atPart(loaded, "settings", "runner", "boundaries", "allowedTools", String(first.index)),
     message: `${open.length === 1 ? "An entry" : `${open.length} entries`} of allowedTools can run or write anything. ${[...entries, ...more].join("; ")}.`,
     fix: `${first.instead} If the entry is to stay, let the sandbox be the limit, not the list.`,
-  };
+  });
 }
 
 const MOST_NAMED = 5;
 
 /** Values that are an argument of their own, where the program would take one with a dash for an option. */
-function* checkArguments(loaded: Registered): Generator<Finding> {
+function checkArguments(loaded: Registered, tell: Tell): void {
   for (const [id, { runner }] of loaded.sources.registry.steps) {
     const { command, args = [] } = runner ?? {};
     if (command === undefined || !TAKES_DASHES.has(command.replace(/^.*\//, ""))) continue;
@@ -44,13 +44,13 @@ function* checkArguments(loaded: Registered): Generator<Finding> {
     // `--message ${context.text}`: the value belongs to the option before it.
     if (index === -1 || /^--?[A-Za-z][\w-]*$/.test(args[index - 1] ?? "")) continue;
     const { document, pointer } = atStep(loaded, id, "runner");
-    yield {
+    tell({
       code: "ARGUMENT-OPTION",
       document,
       pointer: `${pointer}/args/${index}`,
       message: `The step "${id}" gives "${args[index]!}" to ${command}, which takes it for an option where it begins with a dash.`,
       fix: 'Put "--" before it in args.',
-    };
+    });
   }
 }
 

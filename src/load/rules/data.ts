@@ -1,7 +1,7 @@
 /** Rules about data on its way: what a step reads must have been handed on before, whichever way the run took. */
 import type { Step, StepId } from "../../flow/flow.ts";
 import { atStep, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import { handedOn, readsOf } from "../../flow/reads.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
@@ -15,18 +15,21 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkData(loaded: Registered): Generator<Finding> {
+function checkData(loaded: Registered, tell: Tell): void {
   const { reach, graph, flow } = loaded;
-  // Branches that run beside each other have no before and after.
-  if (reach === null || hasForks(graph.steps.values())) return;
+  if (reach === null) return;
   let ways: Ways | null = null;
   for (const id of reach.steps) {
     const step = graph.steps.get(id)!;
-    if (step.by.kind === "command" || (step.needs.length === 0 && handedOn(flow).size === 0)) continue;
+    const isAlone = step.prompt.variables.length === 0 && !step.prompt.text.includes("{");
+    if (step.by.kind === "command" || isAlone) continue;
+    if (step.needs.length === 0 && handedOn(flow).size === 0) continue;
     for (const read of readsFrom(loaded, step)) {
+      // Branches that run beside each other have no before and after.
+      if (ways === null && hasForks(graph.steps.values())) return;
       ways ??= waysFrom(flow.entry, graph.steps);
       if (ways.isAlwaysBefore(read.from, id)) continue;
-      yield tooEarly(loaded, step, read, ways);
+      tell(tooEarly(loaded, step, read, ways));
     }
   }
 }

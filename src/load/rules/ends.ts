@@ -12,7 +12,7 @@ import {
 } from "./loaded.ts";
 import { questionOf } from "../questions/questions.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import { waysFrom, type Ways } from "./ways.ts";
 
 export const rules: Rules = {
@@ -44,68 +44,65 @@ export const codes = {
 } satisfies Codes;
 
 /** Every entry of the registry counts, whichever verdict type uses it. */
-function checkUnreachable(loaded: Registered): Iterable<Finding> {
+function checkUnreachable(loaded: Registered, tell: Tell): void {
   const { graph, sources } = loaded;
   const entries = [
     graph.entry.step,
     sources.registry.entryStep ?? "",
     ...sources.registry.entryStepMapping.values(),
   ];
-  return unreachable(loaded, new Set(entries), graph.flow.ids);
+  unreachable(loaded, new Set(entries), graph.flow.ids, tell);
 }
 
 /** Code may lead where no file says. */
-function* checkStageWays(machine: Machine): Generator<Finding> {
+function checkStageWays(machine: Machine, tell: Tell): void {
   const { steps, reach, flow, hooks } = machine;
   if (reach === null || (hooks !== null && /\bnext\b/.test(hooks))) return;
-  yield* unreachable(machine, [flow.entry], steps.keys());
+  unreachable(machine, [flow.entry], steps.keys(), tell);
   // A failure is not a way to the end, and siblings end where they are: only their join goes on.
   const onward = new Map(
     [...steps].map(([id, step]) => [id, { ...step, edges: { ok: withoutSiblings(step.edges.ok!) } }]),
   );
-  yield* traps(machine, onward, true);
+  traps(machine, onward, true, tell);
 }
 
-function* unreachable(
-  loaded: LoadedFlow,
-  entries: Iterable<StepId>,
-  ids: Iterable<StepId>,
-): Generator<Finding> {
-  const { steps, words } = loaded;
+function unreachable(loaded: LoadedFlow, entries: Iterable<StepId>, ids: Iterable<StepId>, tell: Tell): void {
+  const { steps, words, flow, reach } = loaded;
   const known = [...entries].filter((id) => steps.has(id));
   if (known.length === 0) return;
-  const reached = new Set(known.flatMap((id) => [...reachFrom(id, steps).steps]));
+  const reaches = known.map((id) => (id === flow.entry ? reach : null) ?? reachFrom(id, steps));
   for (const id of ids) {
-    if (reached.has(id)) continue;
-    yield {
+    if (reaches.some((from) => from.steps.has(id))) continue;
+    tell({
       code: "FLOW-UNREACHABLE",
       ...atPart(loaded, "steps", id, ...(words.step === "stage" ? ["id"] : [])),
       message: `Nothing leads to the ${words.step} "${id}" from ${known.map((entry) => `"${entry}"`).join(" or ")}.`,
       fix: `Lead another ${words.step} to it, or remove it.`,
-    };
+    });
   }
 }
 
-function* checkGatedEnd(loaded: Registered): Generator<Finding> {
+function checkGatedEnd(loaded: Registered, tell: Tell): void {
   // A verdict that can fire ends a run wherever it stands.
   if (loaded.reach === null || !isGated(loaded) || visitsToVerdict(loaded) <= loaded.flow.limits.visits)
     return;
-  yield* traps(loaded, loaded.steps, true);
+  traps(loaded, loaded.steps, true, tell);
 }
 
 /** Checks lead round by design: what counts is that no step is without an end. One without a check is a finding of its own. */
-function checkCheckedEnd(loaded: Registered): Iterable<Finding> {
+function checkCheckedEnd(loaded: Registered, tell: Tell): void {
   const { graph, steps } = loaded;
-  return traps(loaded, steps, false, (id) => graph.flow.kinds.has(id) && steps.has(questionOf(id)));
+  traps(loaded, steps, false, tell, (id) => graph.flow.kinds.has(id) && steps.has(questionOf(id)));
 }
 
 /** One finding for each trap, where they are told, and one for the nearest step that leads into traps only. */
-function* traps(
+function traps(
   loaded: LoadedFlow,
   onward: Steps,
   areTold: boolean,
+  tell: Tell,
   isTold: (id: StepId) => boolean = () => true,
-): Generator<Finding> {
+): void {
   const { flow, words } = loaded;
   const endless = stepsWithoutEnd(onward);
   // Reached steps are in the order of their distance.
@@ -114,12 +111,12 @@ function* traps(
 
   const trapped = new Set<StepId>();
   const declared = reachWithoutJumps(flow.entry, onward);
-  if (areTold) yield* eachTrap(loaded, onward, stuck, declared.steps, trapped);
+  if (areTold) eachTrap(loaded, onward, stuck, declared.steps, trapped, tell);
   const outside = stuck.filter((id) => !trapped.has(id));
   const [first] = outside;
   // Of stages only the trap itself is told.
   if (first === undefined || !declared.steps.has(first) || words.step === "stage") return;
-  yield withoutEnd(loaded, first, wayIntoTrap(loaded, first, trapped), outside.length - 1);
+  tell(withoutEnd(loaded, first, wayIntoTrap(loaded, first, trapped), outside.length - 1));
 }
 
 function withoutEnd(loaded: LoadedFlow, id: StepId, way: readonly StepId[], more = 0): Finding {
@@ -138,32 +135,33 @@ function atWays(loaded: LoadedFlow, id: StepId): At {
   return atPart(loaded, "steps", id, ...(loaded.words.step === "stage" ? ["edges", "ok"] : []));
 }
 
-function* eachTrap(
+function eachTrap(
   loaded: LoadedFlow,
   onward: Steps,
   stuck: readonly StepId[],
   declared: ReadonlySet<StepId>,
   trapped: Set<StepId>,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const byJump = new Map<StepId, StepId[]>();
   for (const { trap, ways } of trapsIn(loaded, onward, stuck)) {
     for (const id of trap) trapped.add(id);
     const first = stuck.find((id) => trap.includes(id))!;
     const isDeclared = declared.has(first) || loaded.words.step === "stage";
     const jumper = isDeclared ? undefined : witness(loaded, first).find((id) => jumpsTo(onward, id, first));
-    if (jumper === undefined) yield aboutTrap(loaded, trap, first, ways.roundTrip(first));
+    if (jumper === undefined) tell(aboutTrap(loaded, trap, first, ways.roundTrip(first)));
     else byJump.set(jumper, [...(byJump.get(jumper) ?? []), first]);
   }
   for (const [jumper, targets] of byJump) {
     const [first] = targets;
     const others = targets.length === 1 ? "" : ` and ${targets.length - 1} more`;
-    yield {
+    tell({
       code: "FLOW-JUMP-TRAP",
       ...atPart(loaded, "steps", jumper, "structuredGate", "targetField"),
       message: `"jump" of the step "${jumper}" can lead to "${first}"${others}, which has no path to an end of the flow.`,
       fix: `Give targetField an enum in the schema without such steps, or add a transition from "${first}" to a closure.`,
       witness: witness(loaded, jumper, first!),
-    };
+    });
   }
 }
 
@@ -255,7 +253,7 @@ function withoutSiblings(move: Move): Move {
 const CHANGING: ReadonlySet<string> = new Set(["*", "Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"]);
 
 /** A flow that changes things and ends on the model's word alone. */
-function* checkUnjudged(loaded: Registered): Generator<Finding> {
+function checkUnjudged(loaded: Registered, tell: Tell): void {
   if (loaded.reach === null || !isGated(loaded)) return;
   const all = [...loaded.reach.steps].map((id) => loaded.steps.get(id)!);
   if (!all.some(mayChange)) return;
@@ -263,13 +261,13 @@ function* checkUnjudged(loaded: Registered): Generator<Finding> {
     const closes = kind === "close" && by.kind === "model" && decide.by === "field";
     if (!closes || guard !== undefined || !decide.allow.includes("closing") || loaded.graph.judged.has(id))
       continue;
-    yield {
+    tell({
       code: "CHECK-NONE",
       ...atPart(loaded, "steps", id),
       message: `The closure "${id}" ends the flow without any validator: nothing checks the model's claim that the work is done.`,
       fix: `Add "${id}" to validationSteps with a validator, such as one that runs the tests.`,
       witness: witness(loaded, id),
-    };
+    });
   }
 }
 

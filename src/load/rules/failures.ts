@@ -7,7 +7,7 @@ import { escapeSegment } from "../../flow/json-pointer.ts";
 import { inPrompt } from "../text/prompt-places.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 import { placeholderPlaces } from "../../flow/text/template.ts";
-import { warning, type Codes, type Finding } from "./rule.ts";
+import { warning, type Codes, type Finding, type Tell } from "./rule.ts";
 
 export const codes = {
   "PR-EDITION": warning(
@@ -24,18 +24,18 @@ export const codes = {
   ),
 } satisfies Codes;
 
-export function* checkFailures(loaded: Registered): Generator<Finding> {
+export function checkFailures(loaded: Registered, tell: Tell): void {
   const byFile = Map.groupBy(guards(loaded), ({ guarded }) => guarded.edition.file);
   for (const { guarded, at, where } of byFile.get(null) ?? []) {
     const { check, edition } = guarded;
-    yield {
+    tell({
       code: "PR-EDITION",
       ...at,
       message: `There is no prompt for a failure of "${check}" ${where}; the model gets a general description. Tried: ${edition.tried.join(", ")}.`,
       fix: `Create ${edition.tried[0] ?? "the prompt file"}.`,
-    };
+    });
   }
-  for (const [file, users] of byFile) if (file !== null) yield* checkText(loaded, users);
+  for (const [file, users] of byFile) if (file !== null) checkText(loaded, users, tell);
 }
 
 type Guarded = {
@@ -56,7 +56,7 @@ function* guards(loaded: Registered): Generator<Guarded> {
 }
 
 /** One file may serve several checks: what one of them supplies is empty for the others, and meant to be. */
-function* checkText({ files, graph }: Registered, users: readonly Guarded[]): Generator<Finding> {
+function checkText({ files, graph }: Registered, users: readonly Guarded[], tell: Tell): void {
   const { edition } = users[0]!.guarded;
   const steps = [...new Set(users.flatMap((user) => user.steps))];
   const checks = users.flatMap(({ guarded }) => graph.checks.get(guarded.check) ?? []);
@@ -70,7 +70,7 @@ function* checkText({ files, graph }: Registered, users: readonly Guarded[]): Ge
     if (told.has(head) || told.size >= MOST_TOLD) continue;
     if (names.includes(head) || (head === "this" && each) || head === "") continue;
     told.add(head);
-    yield {
+    tell({
       code: "FAILURE-NAME",
       ...inPrompt(files, edition, at),
       steps,
@@ -79,25 +79,25 @@ function* checkText({ files, graph }: Registered, users: readonly Guarded[]): Ge
           ? `${edition.file} reads {{this}} outside {{#each}}, where it is empty.`
           : `${edition.file} reads "${head}", which a failure of ${whose} does not provide, so it is empty.${didYouMean(head, names)}`,
       fix: `Use one of: ${names.join(", ")}${isExtracted ? `; or add "${head}" to extractParams of the validator` : ""}.`,
-    };
+    });
   }
   for (const { at, written, what } of causes(faults.slice(0, MOST_TOLD))) {
-    yield {
+    tell({
       code: "FAILURE-BLOCK",
       ...inPrompt(files, edition, at),
       steps,
       message: `${written} in ${edition.file} is sent to the model unchanged: ${what}.`,
       fix: "Write {{name}}, {{#each list}}…{{this}}…{{/each}} or {{#if name}}…{{else}}…{{/if}}.",
-    };
+    });
   }
   for (const [variable, place] of [...placeholderPlaces(edition.text)].slice(0, MOST_TOLD)) {
-    yield {
+    tell({
       code: "FAILURE-BLOCK",
       ...inPrompt(files, edition, place),
       steps,
       message: `{uv-${variable}} in ${edition.file} is sent to the model unchanged: a failure prompt reads only the results of the check.`,
       fix: `Use one of: ${names.map((one) => `{{${one}}}`).join(", ")}.`,
-    };
+    });
   }
 }
 

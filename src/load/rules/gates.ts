@@ -16,7 +16,7 @@ import { checkFields } from "./handed.ts";
 import { answerSchema, atStep, schemaPlace, type Registered } from "./loaded.ts";
 import { continuationOf } from "../registry/moves.ts";
 import { pointerOf } from "../../flow/json-pointer.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import type { GateSource, Intent } from "../registry/registry-shape.ts";
 import { parsePointer } from "../../flow/json-schema.ts";
 import { listValues } from "../text/shape.ts";
@@ -47,28 +47,28 @@ export const codes = {
   "HANDOFF-KEY": error("handoff keys collide", "Two fields under one key would overwrite each other."),
 } satisfies Codes;
 
-function* checkGates(loaded: Registered): Generator<Finding> {
+function checkGates(loaded: Registered, tell: Tell): void {
   // A strict flow has rules of its own for what must be there, and words of its own in its schemas.
   const { strict } = gateForm(loaded.sources.dialect);
-  if (!strict) yield* checkPresence(loaded);
+  if (!strict) checkPresence(loaded, tell);
   for (const [id, kind] of loaded.graph.flow.kinds) {
     const source = loaded.sources.registry.steps.get(id)!;
     const gate = source.structuredGate;
     if (gate === undefined) continue;
-    if (!strict) yield* checkKind(loaded, id, kind, gate);
-    if (gate.fallbackIntent !== undefined) yield* checkFallback(loaded, id, gate);
-    if (gate.handoffFields.length > 0) yield* checkHandoff(loaded, id, gate);
+    if (!strict) checkKind(loaded, id, kind, gate, tell);
+    if (gate.fallbackIntent !== undefined) checkFallback(loaded, id, gate, tell);
+    if (gate.handoffFields.length > 0) checkHandoff(loaded, id, gate, tell);
     const schema = answerSchema(loaded.graph.steps.get(id)!);
     if (schema !== true) {
-      if (!strict) yield* checkEnum(loaded, id, gate, schema);
-      yield* checkFields(loaded, id, gate, schema);
+      if (!strict) checkEnum(loaded, id, gate, schema, tell);
+      checkFields(loaded, id, gate, schema, tell);
     } else if (!strict && !isWritten(loaded.sources.registryDocument, ["steps", id, "outputSchemaRef"])) {
-      yield {
+      tell({
         code: "SR-GATE-SCHEMA",
         ...atStep(loaded, id),
         message: `The step "${id}" has a structuredGate but no outputSchemaRef.`,
         fix: 'Add "outputSchemaRef" with the file and the name of its schema.',
-      };
+      });
     }
   }
 }
@@ -84,41 +84,41 @@ const KIND_WORD: { readonly [kind in StepKind]: string } = {
   close: "closure",
 };
 
-function* checkPresence(loaded: Registered): Generator<Finding> {
+function checkPresence(loaded: Registered, tell: Tell): void {
   const { registry, registryDocument, verdict, agentDocument } = loaded.sources;
   const { kinds } = loaded.graph.flow;
   const gateless = [...kinds.keys()].filter((id) => registry.steps.get(id)!.structuredGate === undefined);
   if (gateless.length === kinds.size) {
     if (verdict.type !== "detect:graph" || kinds.size === 0) return;
-    yield {
+    tell({
       code: "SR-GATE-004",
       document: agentDocument,
       pointer: "/runner/verdict/type",
       message: `The verdict type is detect:graph, but no step of ${registryDocument.file} has a structuredGate.`,
       fix: "Give the steps a structuredGate and transitions.",
-    };
+    });
     return;
   }
   for (const id of gateless) {
     const isCommand = registry.steps.get(id)!.runner !== undefined;
     if (isCommand || isWritten(registryDocument, ["steps", id, "structuredGate"])) continue;
-    yield {
+    tell({
       code: "SR-GATE-003",
       ...atStep(loaded, id),
       message: `[StepFlow] Flow validation failed. All Flow steps must define structuredGate and transitions.\nSteps missing structuredGate: ${id}`,
       fix: `Add a structuredGate and transitions to "${id}".`,
-    };
+    });
   }
 }
 
 /** One finding for the whole file, whether or not the steps are live. */
-export function* checkStrictPresence({ sources, graph }: Registered): Generator<Finding> {
+export function checkStrictPresence({ sources, graph }: Registered, tell: Tell): void {
   const { registryDocument: document } = sources;
   const lacking = (key: string) => graph.flow.ids.filter((id) => !isWritten(document, ["steps", id, key]));
   const gates = lacking("structuredGate");
   const transitions = lacking("transitions");
   if (gates.length === 0 && transitions.length === 0) return;
-  yield {
+  tell({
     code: "SR-GATE-003",
     document,
     pointer: "/steps",
@@ -129,35 +129,35 @@ export function* checkStrictPresence({ sources, graph }: Registered): Generator<
       "See agents/docs/design/08_step_flow_design.md for requirements.",
     ].join("\n"),
     fix: "Add what is missing to each of these steps.",
-  };
+  });
 }
 
-function* checkKind(loaded: Registered, id: StepId, kind: StepKind, gate: GateSource): Generator<Finding> {
+function checkKind(loaded: Registered, id: StepId, kind: StepKind, gate: GateSource, tell: Tell): void {
   for (const intent of gate.allowedIntents ?? []) {
     if (INTENTS_BY_KIND[kind].includes(intent)) continue;
-    yield {
+    tell({
       code: "SR-VALID-001",
       ...atStep(loaded, id, "structuredGate", "allowedIntents"),
       message: `The step "${id}" allows "${intent}", but ${KIND_WORD[kind]} steps may only give: ${INTENTS_BY_KIND[kind].join(", ")}.`,
       fix: `Remove "${intent}" from allowedIntents, or change the step's kind.`,
-    };
+    });
   }
 }
 
-function* checkFallback(loaded: Registered, id: StepId, gate: GateSource): Generator<Finding> {
+function checkFallback(loaded: Registered, id: StepId, gate: GateSource, tell: Tell): void {
   const allowed = gate.allowedIntents ?? [];
   const wanted = gate.fallbackIntent;
   if (!gate.failFast && wanted !== undefined && wanted !== "abort" && !allowed.includes(wanted)) {
-    yield {
+    tell({
       code: "GATE-FALLBACK",
       ...atStep(loaded, id, "structuredGate", "fallbackIntent"),
       message: `The fallbackIntent "${wanted}" of the step "${id}" is not among its allowedIntents.`,
       fix: `Use one of: ${allowed.join(", ")}.`,
-    };
+    });
   }
 }
 
-function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Generator<Finding> {
+function checkHandoff(loaded: Registered, id: StepId, gate: GateSource, tell: Tell): void {
   const fields = new Set(gate.handoffFields);
   const at = () => atStep(loaded, id, "structuredGate", "handoffFields");
   let forbidden = 0;
@@ -165,42 +165,37 @@ function* checkHandoff(loaded: Registered, id: StepId, gate: GateSource): Genera
     const key = field.split(".").at(-1)!;
     if (!FORBIDDEN_NAMES.has(key)) continue;
     forbidden += 1;
-    yield {
+    tell({
       code: "FORBIDDEN-NAME",
       ...at(),
       message: `The step "${id}" would hand on "${field}" under the key "${key}", which is not a valid name.`,
       fix: "Rename the field in the schema and here.",
-    };
+    });
   }
   if (loaded.graph.steps.get(id)!.carry.length < fields.size - forbidden) {
-    yield {
+    tell({
       code: "HANDOFF-KEY",
       ...at(),
       message: `Two handoffFields of the step "${id}" have the same key.`,
       fix: "Rename one of the fields in the schema and here.",
-    };
+    });
   }
 }
 
 /** What the model may say and what the gate lets through must be the same words; abort is always let through. */
-function* checkEnum(
-  loaded: Registered,
-  id: StepId,
-  gate: GateSource,
-  schema: JsonSchema,
-): Generator<Finding> {
+function checkEnum(loaded: Registered, id: StepId, gate: GateSource, schema: JsonSchema, tell: Tell): void {
   const ref = gate.intentSchemaRef;
   if (ref === undefined || !ref.startsWith("#/")) return;
   const path = parsePointer(ref);
   const landed = Array.isArray(path) ? readPath(schema, path as Path) : undefined;
   const words = isObject(landed) ? own(landed, "enum") : undefined;
   if (!Array.isArray(words)) {
-    yield {
+    tell({
       code: "SR-VALID-002",
       ...atStep(loaded, id, "structuredGate", "intentSchemaRef"),
       message: `intentSchemaRef "${ref}" of the step "${id}" leads to ${landed === undefined ? "nothing" : "no enum"} in its schema.`,
       fix: "Point it at the schema of the intent, where its enum is.",
-    };
+    });
     return;
   }
   const isSame = words.length === gate.allowedIntents?.length;
@@ -214,13 +209,13 @@ function* checkEnum(
     unspeakable.length > 0 && `${listValues(unspeakable)} is allowed but missing from the enum`,
     refused.length > 0 && `${listValues(refused)} is in the enum but not allowed`,
   ].filter((part) => part !== false);
-  yield {
+  tell({
     code: "SR-VALID-003",
     ...atStep(loaded, id, "structuredGate", "allowedIntents"),
     message: `The schema enum and allowedIntents of the step "${id}" differ: ${parts.join("; ")}.`,
     fix: "Make the enum in the schema and allowedIntents the same.",
     ...mendIntents(loaded, id, gate, words as readonly Json[]),
-  };
+  });
 }
 
 /**

@@ -10,7 +10,7 @@ import { EXTRACTORS, parseSuccess, regexFault, patternOfSuccess } from "../regis
 import type { Code } from "../codes.ts";
 import { atPart, partOf, type At, type LoadedFlow, type Registered } from "./loaded.ts";
 import type { Machine } from "../stages/machine-parts.ts";
-import { correctTo, error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { correctTo, error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import { escapeSegment, pointerOf, unescapeSegment } from "../../flow/json-pointer.ts";
 import { VALIDATOR_KEYS, type ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean, onlyNear } from "../../flow/text/suggest.ts";
@@ -48,7 +48,7 @@ export const codes = {
 /** A check that is asked for, and where. */
 type Asking = { readonly name: string; readonly by: string; readonly place: At };
 
-function checkValidators(loaded: Registered): Iterable<Finding> {
+function checkValidators(loaded: Registered, tell: Tell): void {
   const { registry, registryDocument: document } = loaded.sources;
   const judged = usersOfEntries(loaded);
   const asking = [...registry.validationSteps].flatMap(([key, entry]) =>
@@ -58,10 +58,10 @@ function checkValidators(loaded: Registered): Iterable<Finding> {
       return validator === undefined ? [] : [{ name: validator, by: `The validation "${key}"`, place }];
     }),
   );
-  return checkDeclared(loaded, registry.validators, asking, registry.failurePatterns);
+  checkDeclared(loaded, registry.validators, asking, registry.failurePatterns, tell);
 }
 
-function checkChecks(machine: Machine): Iterable<Finding> {
+function checkChecks(machine: Machine, tell: Tell): void {
   const asking: Asking[] = [];
   for (const [id, { source }] of machine.stages) {
     const ask = (name: string, ...key: Path) =>
@@ -69,48 +69,49 @@ function checkChecks(machine: Machine): Iterable<Finding> {
     for (const [index, name] of source.assert.entries()) ask(name, "assert", String(index));
     if (source.gate !== undefined) ask(source.gate, "gate");
   }
-  return checkDeclared(machine, machine.source.checks, asking, null);
+  checkDeclared(machine, machine.source.checks, asking, null, tell);
 }
 
 /** Checks that are asked for exist, and those that exist can fail and are asked for. */
-function* checkDeclared(
+function checkDeclared(
   loaded: LoadedFlow,
   declared: ReadonlyMap<string, ValidatorSource>,
   asking: readonly Asking[],
   patterns: ReadonlyMap<string, unknown> | null,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const isStage = loaded.words.step === "stage";
   const [what, group] = isStage ? ["check", "checks"] : ["validator", "validators"];
   const users = new Map<string, readonly StepId[]>();
   for (const { name, by, place } of asking) {
     users.set(name, [...new Set([...(users.get(name) ?? []), ...(place.steps ?? [])])]);
     if (declared.has(name)) continue;
-    yield {
+    tell({
       code: "CHECK-UNKNOWN",
       ...place,
       message: `${by} uses the ${what} "${name}", which does not exist.${didYouMean(name, declared.keys())}`,
       fix: `Add "${name}" to ${group} in ${atPart(loaded, "checks").document.file}, or correct the name.`,
       ...correctTo(onlyNear(name, declared.keys()), place),
-    };
+    });
   }
   for (const [name, check] of declared) {
     const place = atPart(loaded, "checks", name);
     if (FORBIDDEN_NAMES.has(name))
-      yield {
+      tell({
         code: "FORBIDDEN-NAME",
         ...place,
         message: `"${name}" is not a valid ${what} name.`,
         fix: "Rename it.",
-      };
+      });
     const code = isStage ? "StageDefinitionInvalid" : "SR-VALID-004";
-    yield* checkValidator({ ...place, steps: users.get(name) ?? [] }, name, check, patterns, code);
+    checkValidator({ ...place, steps: users.get(name) ?? [] }, name, check, patterns, code, tell);
     if (users.has(name)) continue;
-    yield {
+    tell({
       code: "CHECK-VALIDATOR-UNUSED",
       ...place,
       message: `No ${isStage ? "assert or gate uses" : "validationConditions use"} the ${what} "${name}", so it never runs.${nearby(name, users.keys(), declared)}`,
       fix: `Use "${name}" in ${isStage ? "a stage" : "validationSteps"}, or remove it.`,
-    };
+    });
   }
 }
 
@@ -121,7 +122,7 @@ function usersOfEntries({ graph }: Registered): ReadonlyMap<string, readonly Ste
   return new Map([...users].map(([key, judged]) => [key, judged.map(([id]) => id)]));
 }
 
-function* checkEntries(loaded: Registered): Generator<Finding> {
+function checkEntries(loaded: Registered, tell: Tell): void {
   const judgedBy = usersOfEntries(loaded);
   const { registry, registryDocument: document } = loaded.sources;
   const { kinds } = loaded.graph.flow;
@@ -133,47 +134,47 @@ function* checkEntries(loaded: Registered): Generator<Finding> {
       const why = closures.includes(key)
         ? `the step "${key}" never gives "closing"`
         : `no closure has this id`;
-      yield {
+      tell({
         code: "CHECK-UNUSED",
         document,
         pointer: place.pointer,
         message: `The validation "${key}" never runs: ${why}.${didYouMean(key, closures)}`,
         fix: `Give it the id of the closure it is meant for${byVerdict(loaded)}.`,
-      };
+      });
     }
     if (entry.stepId !== undefined && entry.stepId !== key) {
       const here = partOf(place, "stepId");
-      yield {
+      tell({
         code: "SR-VALID-004",
         severity: "warning",
         ...here,
         message: `The validation "${key}" calls itself "${entry.stepId}".`,
         fix: `Set "stepId" to "${key}".`,
         ...correctTo(key, here),
-      };
+      });
     }
     const { target } = entry.onFailure;
     if (target !== undefined && !kinds.has(target)) {
       const here = partOf(place, "onFailure", "target");
-      yield {
+      tell({
         ...unknownTarget(here, `onFailure of the validation "${key}"`, target, [...kinds.keys()]),
         fix: "Name a step of the flow.",
         ...correctTo(onlyNear(target, kinds.keys()), here),
-      };
+      });
     }
     for (const [index, { validator = "", params }] of entry.validationConditions.entries()) {
       const known = registry.validators.get(validator);
       const here = partOf(place, "validationConditions", String(index));
-      if (known !== undefined) yield* checkValues({ name: validator, validator: known, params, place: here });
+      if (known !== undefined) checkValues({ name: validator, validator: known, params, place: here }, tell);
     }
   }
   for (const [id, { key, by }] of loaded.graph.judged) {
-    if (by === "only") yield { ...borrowed(document, `The closure "${id}"`, key, id), steps: [id] };
+    if (by === "only") tell({ ...borrowed(document, `The closure "${id}"`, key, id), steps: [id] });
   }
   const last = loaded.graph.stop?.judged;
   if (last?.by !== "only" || loaded.graph.judged.size > 0) return;
   const { type } = loaded.sources.verdict;
-  yield borrowed(document, `The end by the verdict ${type}`, last.key, VERDICTS[type].closure);
+  tell(borrowed(document, `The end by the verdict ${type}`, last.key, VERDICTS[type].closure));
 }
 
 function borrowed(document: Document, what: string, key: string, right: string): Finding {
@@ -194,20 +195,21 @@ function byVerdict({ sources: { verdict } }: Registered): string {
 }
 
 /** `patterns`: null where a failure pattern is only a word that is shown. */
-function* checkValidator(
+function checkValidator(
   place: At,
   name: string,
   validator: ValidatorSource,
   patterns: ReadonlyMap<string, unknown> | null,
   code: Code,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const { command, successWhen, failurePattern, extractParams } = validator;
-  yield* checkKeys(place, name, validator, code);
+  checkKeys(place, name, validator, code, tell);
   const success = successWhen === undefined ? undefined : parseSuccess(successWhen);
   if (success === null) {
     const regex = patternOfSuccess(successWhen!);
     const fault = regex === null ? null : regexFault(regex);
-    yield {
+    tell({
       code: "CHECK-SUCCESS",
       ...partOf(place, "successWhen"),
       message:
@@ -218,50 +220,50 @@ function* checkValidator(
         fault === null
           ? "Write empty, exitCode:N, contains:TEXT or matches:REGEX."
           : "Correct the regular expression (JavaScript, flag u); in JSON, write each backslash twice.",
-    };
+    });
   }
   const isByExit = success?.kind === "exit" && success.code === 0;
   if (isByExit && command !== undefined && alwaysSucceeds(command)) {
-    yield {
+    tell({
       code: "CHECK-CANNOT-FAIL",
       ...partOf(place, "command"),
       message: `The command of the validator "${name}" always exits with 0: ${command}`,
       fix: "Let the command's own exit code through.",
-    };
+    });
   }
   if (success?.kind === "matches" && matchesAnything(success.pattern)) {
-    yield {
+    tell({
       code: "CHECK-CANNOT-FAIL",
       ...partOf(place, "successWhen"),
       message: `successWhen "${successWhen}" of the validator "${name}" matches any output.`,
       fix: "Write a pattern that the output of a failure does not match.",
-    };
+    });
   }
   if (failurePattern !== undefined && patterns?.has(failurePattern) === false) {
     const here = partOf(place, "failurePattern");
-    yield {
+    tell({
       code: "CHECK-PATTERN",
       ...here,
       message: `The validator "${name}" names the failure pattern "${failurePattern}", which does not exist.${didYouMean(failurePattern, patterns.keys())}`,
       fix: `Add "${failurePattern}" to failurePatterns, or correct the name.`,
       ...correctTo(onlyNear(failurePattern, patterns.keys()), here),
-    };
+    });
   }
   for (const [param, extractor] of extractParams) {
     if (EXTRACTORS.has(extractor)) continue;
     const here = partOf(place, "extractParams", param);
-    yield {
+    tell({
       code: "CHECK-EXTRACTOR",
       ...here,
       message: `"${param}" of the validator "${name}" uses "${extractor}", which is not an extractor.${didYouMean(extractor, EXTRACTORS)}`,
       fix: `Use one of: ${[...EXTRACTORS].join(", ")}.`,
       ...correctTo(onlyNear(extractor, EXTRACTORS), here),
-    };
+    });
   }
 }
 
 /** The type of a validator says what it needs, and what has no effect. */
-function* checkKeys(place: At, name: string, validator: ValidatorSource, code: Code): Generator<Finding> {
+function checkKeys(place: At, name: string, validator: ValidatorSource, code: Code, tell: Tell): void {
   const { type } = validator;
   if (type === undefined) return;
   for (const { key, types, isNeeded } of VALIDATOR_KEYS) {
@@ -270,10 +272,10 @@ function* checkKeys(place: At, name: string, validator: ValidatorSource, code: C
     if (types.includes(type)) {
       if (!isNeeded || isThere || validator[key] !== undefined) continue;
       const message = `"${key}" of the validator "${name}" is missing: its type is "${type}".`;
-      yield { code, ...here, message, fix: `Add "${key}".` };
+      tell({ code, ...here, message, fix: `Add "${key}".` });
     } else if (isThere) {
       const message = `"${key}" of the validator "${name}" has no effect: its type is "${type}".`;
-      yield notActedOn(here, message, `Remove "${key}".`);
+      tell(notActedOn(here, message, `Remove "${key}".`));
     }
   }
 }
@@ -297,18 +299,18 @@ function matchesAnything(pattern: string): boolean {
 }
 
 /** Patterns that no validator names. */
-function* checkPatterns({ sources }: Registered): Generator<Finding> {
+function checkPatterns({ sources }: Registered, tell: Tell): void {
   const { registry, registryDocument: document } = sources;
   const named = new Set([...registry.validators.values()].map(({ failurePattern }) => failurePattern));
   for (const name of registry.failurePatterns.keys()) {
     if (named.has(name)) continue;
-    yield {
+    tell({
       code: "CHECK-PATTERN-UNUSED",
       document,
       pointer: `/failurePatterns/${escapeSegment(name)}`,
       message: `No validator uses the failure pattern "${name}".${nearby(name, named, registry.failurePatterns)}`,
       fix: `Set it as the failurePattern of a validator, or remove it.`,
-    };
+    });
   }
 }
 

@@ -19,7 +19,7 @@ import {
   type Registered,
 } from "./loaded.ts";
 import { neverTaken } from "./routes.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 
 export const rules: Rules = { all: [checkSwitches], gated: [checkHandoff], stage: [checkOutput] };
 
@@ -36,22 +36,24 @@ export const codes = {
   "TRANS-DEFAULT": warning("no default", "Without a default, an unexpected value ends the run."),
 } satisfies Codes;
 
-function* checkSwitches(loaded: LoadedFlow): Generator<Finding> {
+function checkSwitches(loaded: LoadedFlow, tell: Tell): void {
   for (const step of loaded.steps.values()) {
-    for (const [label, move] of Object.entries(step.edges)) {
+    for (const label of Object.keys(step.edges)) {
+      const move = step.edges[label]!;
       // A stage that is skipped goes on where one that is done does.
       const isRepeated = label === "skip" && move === step.edges.ok;
-      if (move.kind === "switch" && !isRepeated) yield* checkSwitch(loaded, step, label, move);
+      if (move.kind === "switch" && !isRepeated) checkSwitch(loaded, step, label, move, tell);
     }
   }
 }
 
-function* checkSwitch(
+function checkSwitch(
   loaded: LoadedFlow,
   step: Step,
   label: string,
   move: Extract<Move, { kind: "switch" }>,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const { words } = loaded;
   const isStage = words.step === "stage";
   const name = isStage ? "next" : label;
@@ -59,12 +61,12 @@ function* checkSwitch(
   const { path, schema } = readBy(step, move.on, isStage);
   const promised = path === null ? "unknown" : promiseOf(schema, path);
   if (isStage && (promised === "never" || promised === "unnamed")) {
-    yield {
+    tell({
       code: "GATE-FIELD",
       ...place("on"),
       message: `The stage "${step.id}" switches on "${move.on.join(".")}", which its completionSchema does not name.`,
       fix: `Add "${path!.join(".")}" to completionSchema, or correct the path.`,
-    };
+    });
   }
   const values = path === null ? null : valuesAt(schema, path);
   const said = written(loaded, "steps", step.id, "edges", label, "cases");
@@ -72,25 +74,25 @@ function* checkSwitch(
   const isCovered =
     promised === "sure" && values?.every((value) => Object.hasOwn(move.cases, value)) === true;
   if (!Object.hasOwn(cases, "default") && !(isStage && isCovered)) {
-    yield {
+    tell({
       code: "TRANS-DEFAULT",
       ...place("cases"),
       message: `"${name}" of the ${words.step} "${step.id}" has no default: any other value, or a missing one, ends the run.`,
       fix: `Add "default" with the id of a ${words.step}${isStage ? ", or end" : ""}.`,
-    };
+    });
   }
   for (const value of Object.keys(cases)) {
     if (value === "default" || values === null || values.includes(value)) continue;
     const here = place("cases", value);
     const near = onlyNear(value, values);
     const message = `The case "${value}" of "${name}" in the ${words.step} "${step.id}" is never taken: the schema allows ${values.join(", ")} in "${path!.join(".")}".${didYouMean(value, values)}`;
-    yield {
+    tell({
       ...neverTaken(here, message, "Correct the value, or remove the case."),
       ...(near !== null &&
         !Object.hasOwn(cases, near) && {
           mend: [{ file: here.document.file, pointer: here.pointer, kind: "rename" as const, to: near }],
         }),
-    };
+    });
   }
 }
 
@@ -105,29 +107,27 @@ function readBy(
   return { path: step.carry.find(({ key }) => key === root)?.path ?? null, schema: answerSchema(step) };
 }
 
-function* checkHandoff(loaded: Registered): Generator<Finding> {
+function checkHandoff(loaded: Registered, tell: Tell): void {
   for (const [id, step] of loaded.steps) {
     const fields = loaded.sources.registry.steps.get(id)?.structuredGate?.handoffFields ?? [];
     const schema = answerSchema(step);
-    for (const [index, field] of fields.entries()) {
+    for (let index = 0; index < fields.length; index += 1) {
+      const field = fields[index]!;
       if (schema === true || isNamed(schema, parseDotPath(field))) continue;
       const owner = `handoffFields of the step "${id}"`;
-      yield notNamed(atPart(loaded, "steps", id, "carry", String(index)), field, owner, "its schema");
+      tell(notNamed(atPart(loaded, "steps", id, "carry", String(index)), field, owner, "its schema"));
     }
   }
 }
 
-function* checkOutput(machine: Machine): Generator<Finding> {
+function checkOutput(machine: Machine, tell: Tell): void {
   for (const [id, step] of machine.steps) {
     const schema = answerSchema(step);
     for (const { key, path } of step.stage?.output ?? []) {
       if (schema === true || isNamed(schema, path.slice(1))) continue;
       const owner = `output of the stage "${id}"`;
-      yield notNamed(
-        atPart(machine, "steps", id, "carry", key),
-        path.join("."),
-        owner,
-        "its completionSchema",
+      tell(
+        notNamed(atPart(machine, "steps", id, "carry", key), path.join("."), owner, "its completionSchema"),
       );
     }
   }
@@ -143,35 +143,36 @@ function notNamed(place: At, field: string, owner: string, schema: string): Find
 }
 
 /** What a gate reads. */
-export function* checkFields(
+export function checkFields(
   loaded: Registered,
   id: StepId,
   gate: GateSource,
   schema: JsonSchema,
-): Generator<Finding> {
-  const fields = [
-    ["intentField", gate.intentField],
-    ["targetField", gate.allowedIntents?.includes("jump") ? gate.targetField : undefined],
-  ] as const;
-  for (const [key, field] of fields) {
-    if (field === undefined || isNamed(schema, parseDotPath(field))) continue;
-    yield {
+  tell: Tell,
+): void {
+  const checkNamed = (key: string, field: string | undefined) => {
+    if (field === undefined || isNamed(schema, parseDotPath(field))) return;
+    tell({
       code: "GATE-FIELD",
       ...atStep(loaded, id, "structuredGate", key),
       message: `${key} "${field}" of the step "${id}" is not in its schema.`,
       fix: `Add "${field}" to the schema, or correct ${key}.`,
-    };
-  }
+    });
+  };
+  checkNamed("intentField", gate.intentField);
+  const target = gate.allowedIntents?.includes("jump") ? gate.targetField : undefined;
+  if (target === undefined) return;
+  checkNamed("targetField", target);
   const { flow } = loaded.graph;
-  const named = fields[1][1] === undefined ? null : fieldWords(schema, parseDotPath(fields[1][1]));
+  const named = fieldWords(schema, parseDotPath(target));
   const strangers = (named ?? []).filter((word) => !flow.kinds.has(word));
   if (strangers.length > 0) {
-    yield {
+    tell({
       code: "FLOW-JUMP-TARGET",
       ...atSchema(loaded, id, ...parseDotPath(gate.targetField!).flatMap((name) => ["properties", name])),
       message: `The schema of the step "${id}" lets the model jump to ${listValues(strangers)}, but there is no such step.${didYouMean(strangers[0]!, flow.ids)}`,
       fix: `Remove ${listValues(strangers)} from the enum of "${gate.targetField}", or add the step.`,
       witness: witness(loaded, id, strangers[0]!),
-    };
+    });
   }
 }

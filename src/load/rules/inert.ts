@@ -5,7 +5,7 @@ import { isWriting } from "../agent/agent-shape.ts";
 import { isWritten } from "../text/document.ts";
 import { escapesProject, joinPath } from "../text/paths.ts";
 import type { At, LoadedFlow, Registered } from "./loaded.ts";
-import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 
 /** Reported last. */
 export const rules: Rules = {
@@ -126,32 +126,32 @@ function isMadeOfStages({ flow }: LoadedFlow): boolean {
 }
 
 /** Whole groups of agent.json, whatever the flow beside it is written in. */
-function* inertGroups(loaded: LoadedFlow): Generator<Finding> {
+function inertGroups(loaded: LoadedFlow, tell: Tell): void {
   const { agentDocument: document } = loaded;
   for (const { path, what, fix, where = "", matters } of AGENT_ROWS) {
     if (!isWritten(document, path) || !matters(loaded)) continue;
     const message = `${path.join(".")} has no effect ${where}`.trimEnd();
-    yield notActedOn({ document, pointer: pointerOf(path) }, `${message}: ${what}.`, fix);
+    tell(notActedOn({ document, pointer: pointerOf(path) }, `${message}: ${what}.`, fix));
   }
 }
 
-function* inertRegistryPath({ sources }: Registered): Generator<Finding> {
+function inertRegistryPath({ sources }: Registered, tell: Tell): void {
   const { agent, agentDocument, registryDocument } = sources;
   const { registryPath } = agent.runner.verdict.config;
   if (registryPath === undefined || registryPath === agent.runner.flow.prompts.registry) return;
   const message = `runner.verdict.config.registryPath has no effect: the registry is ${registryDocument.file}.`;
   const fix = "Name the registry in runner.flow.prompts.registry.";
   const pointer = "/runner/verdict/config/registryPath";
-  yield notActedOn({ document: agentDocument, pointer }, message, fix);
+  tell(notActedOn({ document: agentDocument, pointer }, message, fix));
 }
 
-function* inertMaxIterations({ sources, flow }: Registered): Generator<Finding> {
+function inertMaxIterations({ sources, flow }: Registered, tell: Tell): void {
   const written = sources.agent.runner.verdict.config.maxIterations;
   if (written === undefined || written === flow.limits.visits) return;
   const message = `maxIterations has no effect: a run with check prompts has at most ${flow.limits.visits} visits.`;
   const fix = 'Remove "maxIterations", or limit the steps with maxRetries.';
   const pointer = "/runner/verdict/config/maxIterations";
-  yield notActedOn({ document: sources.agentDocument, pointer }, message, fix);
+  tell(notActedOn({ document: sources.agentDocument, pointer }, message, fix));
 }
 
 /** Keys of steps that no version acts on. */
@@ -160,27 +160,29 @@ const STEP_KEYS = {
   priority: "only transitions determine the order of steps",
 } as const;
 
-function* inertSteps({ sources }: Registered): Generator<Finding> {
+function inertSteps({ sources }: Registered, tell: Tell): void {
   const { registry, registryDocument: document } = sources;
   for (const key of ["condition", "priority"] as const) {
-    const ids = [...registry.steps].filter(([, step]) => step[key] !== undefined).map(([id]) => id);
+    const ids = [...registry.steps.keys()].filter((id) => registry.steps.get(id)![key] !== undefined);
     const [first] = ids;
     if (first === undefined) continue;
     const message = `"${key}" of ${named(ids)} has no effect: ${STEP_KEYS[key]}.`;
-    yield notActedOn({ document, pointer: pointerOf(["steps", first, key]) }, message, `Remove "${key}".`);
+    tell(notActedOn({ document, pointer: pointerOf(["steps", first, key]) }, message, `Remove "${key}".`));
   }
   for (const [id, step] of registry.steps) {
-    const intent = step.transitions.entries().find(([, rule]) => typeof rule.fallback === "string")?.[0];
+    const intent = [...step.transitions.keys()].find(
+      (key) => typeof step.transitions.get(key)!.fallback === "string",
+    );
     if (intent === undefined) continue;
     const pointer = pointerOf(["steps", id, "transitions", intent, "fallback"]);
     const message = "The fallback of a transition has no effect: only its target is used.";
     const fix = 'Remove "fallback", or use a condition with a default.';
-    yield notActedOn({ document, pointer }, message, fix);
+    tell(notActedOn({ document, pointer }, message, fix));
     return;
   }
 }
 
-function* inertChecks({ sources, graph }: Registered): Generator<Finding> {
+function inertChecks({ sources, graph }: Registered, tell: Tell): void {
   const { registry, registryDocument: document } = sources;
   const { judged, stop } = graph;
   const last = stop?.judged;
@@ -190,13 +192,13 @@ function* inertChecks({ sources, graph }: Registered): Generator<Finding> {
   ) {
     const message = `"target" of "${last.key}" in validationSteps has no effect: after a failure before the end by the verdict, the run continues where it would have continued anyway.`;
     const pointer = pointerOf(["validationSteps", last.key, "onFailure", "target"]);
-    yield notActedOn({ document, pointer }, message, 'Remove "target".');
+    tell(notActedOn({ document, pointer }, message, 'Remove "target".'));
   }
   const key = [...registry.validationSteps].find(([, entry]) => entry.outputSchema !== undefined)?.[0];
   if (key === undefined) return;
   const message = `"outputSchema" of "${key}" in validationSteps has no effect: answers are validated against the step's own schema.`;
   const pointer = pointerOf(["validationSteps", key, "outputSchema"]);
-  yield notActedOn({ document, pointer }, message, "Name the schema in outputSchemaRef of the closure.");
+  tell(notActedOn({ document, pointer }, message, "Name the schema in outputSchemaRef of the closure."));
 }
 
 export function notActedOn(place: At, message: string, fix: string): Finding {

@@ -3,7 +3,7 @@ import type { StepId } from "../../flow/flow.ts";
 import { parseDotPath, type Json, type Path } from "../../flow/json.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import { answerSchema, atStep, schemaPlace, type Registered } from "./loaded.ts";
-import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import { pointerOf } from "../../flow/json-pointer.ts";
 import { promiseOf, valuesAt } from "../registry/promises.ts";
 import type { GateSource } from "../registry/registry-shape.ts";
@@ -21,7 +21,7 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkIntents(loaded: Registered): Generator<Finding> {
+function checkIntents(loaded: Registered, tell: Tell): void {
   // Steps may share a schema.
   const optional = new Map<string, Finding>();
   for (const [id, { answer, decide }] of loaded.graph.steps) {
@@ -30,12 +30,12 @@ function* checkIntents(loaded: Registered): Generator<Finding> {
     const schema = answerSchema({ answer });
     const never = neverTaken(loaded, gate, schema);
     if (never !== null) {
-      yield {
+      tell({
         code: "GATE-FALLBACK-NEVER",
         ...atStep(loaded, id, "structuredGate", "fallbackIntent"),
         message: `The fallbackIntent "${gate.fallbackIntent}" of the step "${id}" is never taken: ${never.why}.`,
         fix: never.fix,
-      };
+      });
     }
     // Who writes a fallback that can be taken foresees an answer without an intent.
     if (gate.fallbackIntent !== undefined && decide.fallback !== undefined) continue;
@@ -46,7 +46,7 @@ function* checkIntents(loaded: Registered): Generator<Finding> {
     const before = optional.get(key);
     optional.set(key, before === undefined ? finding : { ...before, steps: [...before.steps!, id] });
   }
-  yield* optional.values();
+  for (const finding of optional.values()) tell(finding);
 }
 
 function neverTaken(
@@ -76,6 +76,7 @@ function neverTaken(
 
 /** The way to the first part of the path that an answer may leave out; null: there is none, or nobody can tell. */
 function lackingIn(schema: Json, path: Path): Path | null {
+  if (promiseOf(schema, path) === "sure") return null;
   for (let length = 1; length <= path.length; length++) {
     const promised = promiseOf(schema, path.slice(0, length));
     if (promised === "maybe") return path.slice(0, length);

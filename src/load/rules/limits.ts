@@ -1,5 +1,5 @@
 /** Rules about limits: that they can hold, and that each can be reached before another one ends the run. */
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Rules, type Tell } from "./rule.ts";
 import { atPart, partOf, type At, type LoadedFlow } from "./loaded.ts";
 import { AMOUNT_NAMES, softFault, type WrittenStepLimits } from "../../flow/spending.ts";
 
@@ -22,10 +22,10 @@ type LimitsAt = {
   readonly owner: string;
 };
 
-function* checkLimits(loaded: LoadedFlow): Generator<Finding> {
+function checkLimits(loaded: LoadedFlow, tell: Tell): void {
   const { runLimits, entries, words } = loaded;
   const ofRun: LimitsAt = { limits: runLimits, place: atPart(loaded, "limits"), owner: "the run" };
-  yield* checkOwn(ofRun);
+  checkOwn(ofRun, tell);
   for (const [id, { limits }] of entries) {
     if (limits === undefined) continue;
     const ofStep = { limits, place: atPart(loaded, "steps", id, "limits"), owner: `${words.step} "${id}"` };
@@ -34,45 +34,45 @@ function* checkLimits(loaded: LoadedFlow): Generator<Finding> {
       place: atPart(loaded, "steps", id, "limits", "perAttempt"),
       owner: `one attempt of ${ofStep.owner}`,
     };
-    yield* checkOwn(ofStep);
-    yield* checkOwn(inAttempt);
-    yield* checkWithin(ofStep, ofRun);
-    yield* checkWithin(inAttempt, ofStep);
-    yield* checkWithin(inAttempt, ofRun);
+    checkOwn(ofStep, tell);
+    checkOwn(inAttempt, tell);
+    checkWithin(ofStep, ofRun, tell);
+    checkWithin(inAttempt, ofStep, tell);
+    checkWithin(inAttempt, ofRun, tell);
   }
 }
 
-function* checkOwn({ limits, place, owner }: LimitsAt): Generator<Finding> {
+function checkOwn({ limits, place, owner }: LimitsAt, tell: Tell): void {
   if (limits === undefined) return;
   if (limits.costUsd === 0) {
-    yield {
+    tell({
       code: "LIMIT-INVALID",
       ...partOf(place, "costUsd"),
       message: `The limit costUsd of ${owner} is 0: no paid call could be made.`,
       fix: "Raise it, or remove it.",
-    };
+    });
   }
   const fault =
     limits.soft === undefined ? null : softFault(limits.soft, limits as { [name: string]: number });
   if (fault === null) return;
-  yield {
+  tell({
     code: "LIMIT-INVALID",
     ...partOf(place, "soft"),
     message: `The soft limit of ${owner} cannot be used: ${fault}.`,
     fix: "Write a fraction such as 0.8, or amounts that are not above the limits.",
-  };
+  });
 }
 
-function* checkWithin(inner: LimitsAt, outer: LimitsAt): Generator<Finding> {
+function checkWithin(inner: LimitsAt, outer: LimitsAt, tell: Tell): void {
   for (const name of AMOUNT_NAMES) {
     const [most, all] = [inner.limits?.[name], outer.limits?.[name]];
     if (most === undefined || all === undefined || most <= all) continue;
-    yield {
+    tell({
       code: "LIMIT-ABOVE",
       ...partOf(inner.place, name),
       message: `The limit ${name} of ${inner.owner} is ${most}, above the ${all} of ${outer.owner}, so it is never reached.`,
       fix: `Lower it, or raise the limit of ${outer.owner}.`,
-    };
+    });
   }
 }
 

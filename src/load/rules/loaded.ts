@@ -39,7 +39,11 @@ export type LoadedFlow = {
 };
 
 /** What every dialect says of a step. */
-export type StepEntry = { readonly limits: WrittenStepLimits | undefined };
+export type StepEntry = {
+  readonly limits: WrittenStepLimits | undefined;
+  /** Stages name none. */
+  readonly model?: string | undefined;
+};
 
 /** What findings call the parts of a flow. */
 export type Words = {

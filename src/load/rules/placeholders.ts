@@ -13,7 +13,7 @@ import {
 import { stageSupplier } from "../../flow/reads.ts";
 import { arrivalsOf, type Arrival } from "../../flow/upstream.ts";
 import { answerSchema, atPart, witness } from "./loaded.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import { bodyPointer, RESULT_FIELDS, type Machine } from "../stages/machine-parts.ts";
 import { promiseOf, type Promised } from "../registry/promises.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
@@ -35,7 +35,7 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkPlaceholders(machine: Machine): Generator<Finding> {
+function checkPlaceholders(machine: Machine, tell: Tell): void {
   const arrivals = arrivalsOf(machine.steps.values(), machine.flow.entry);
   for (const step of machine.steps.values()) {
     const told = new Set<string>();
@@ -45,16 +45,16 @@ function* checkPlaceholders(machine: Machine): Generator<Finding> {
       told.add(pointer);
       const fault = faultOf(machine, step, part, arrivals.get(step.id) ?? []);
       if (fault === null) continue;
-      yield {
+      tell({
         code: "StageCtxUnresolved",
         ...atPart(machine, "steps", step.id),
         pointer,
         witness: witness(machine, step.id),
         ...fault,
         message: `The stage "${step.id}" reads ${part.written}, but ${fault.message}`,
-      };
+      });
     }
-    yield* checkStrangers(machine, step, told);
+    checkStrangers(machine, step, told, tell);
   }
 }
 
@@ -202,7 +202,7 @@ function outputFault({ hooks }: Machine, { id, stage }: Step, [key, ..._rest]: P
 }
 
 /** Words in double braces, and words in `${}` that look as if they were meant. */
-function* checkStrangers(machine: Machine, { id, prompt }: Step, told: Set<string>): Generator<Finding> {
+function checkStrangers(machine: Machine, { id, prompt }: Step, told: Set<string>, tell: Tell): void {
   const inputs = new Set(machine.flow.parameters.map(({ name }) => name));
   for (const part of strangersIn(prompt.text)) {
     const pointer = bodyPointer(part);
@@ -213,12 +213,12 @@ function* checkStrangers(machine: Machine, { id, prompt }: Step, told: Set<strin
     const secret = /^(?:env|process|settings)\b/.test(part.name)
       ? " Prompts cannot read the environment or the settings."
       : "";
-    yield {
+    tell({
       code: "STAGE-PLACEHOLDER",
       ...atPart(machine, "steps", id),
       pointer,
       message: `${part.written} in the stage "${id}" is not a placeholder and is sent unchanged.${hint}${secret}`,
       fix: `Read a field of ctx, or write \\${part.written} to keep the braces as text.`,
-    };
+    });
   }
 }

@@ -3,7 +3,7 @@ import type { Prompt, StepId } from "../../flow/flow.ts";
 import { climptPatterns } from "../agent/climpt.ts";
 import { FALLBACKS } from "../registry/fallbacks.ts";
 import { atStep, type At, type LoadedFlow, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import { pointerOf } from "../../flow/json-pointer.ts";
 import { emptyDocument } from "../text/document.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
@@ -50,12 +50,12 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkPromptFiles(loaded: Registered): Generator<Finding> {
+function checkPromptFiles(loaded: Registered, tell: Tell): void {
   for (const [id, step] of loaded.graph.steps) {
     if (step.by.kind === "command") continue;
-    yield* checkFile(loaded, id, loaded.sources.registry.steps.get(id)!, step.prompt);
+    checkFile(loaded, id, loaded.sources.registry.steps.get(id)!, step.prompt, tell);
   }
-  for (const section of loaded.graph.sections) yield* checkSection(loaded, section);
+  for (const section of loaded.graph.sections) checkSection(loaded, section, tell);
 }
 
 type Said = { readonly prompt: Prompt; readonly steps?: readonly StepId[] };
@@ -71,7 +71,7 @@ function* promptsOf({ flow }: LoadedFlow): Generator<Said> {
 }
 
 /** Each file once. */
-function* checkTexts(loaded: LoadedFlow): Generator<Finding> {
+function checkTexts(loaded: LoadedFlow, tell: Tell): void {
   const seen = new Set<string>();
   for (const { prompt, steps } of promptsOf(loaded)) {
     const { file, text } = prompt;
@@ -79,62 +79,62 @@ function* checkTexts(loaded: LoadedFlow): Generator<Finding> {
     seen.add(file);
     const place = { document: emptyDocument(file), pointer: "", ...(steps !== undefined && { steps }) };
     if (text.length > DEFAULTS.promptLength)
-      yield {
+      tell({
         code: "PROMPT-SIZE",
         ...place,
         message: `${file} holds a prompt of ${text.length} characters; above ${DEFAULTS.promptLength} few models can read it.`,
         fix: "Shorten the prompt, and let the model read large files with its tools.",
-      };
+      });
     // A stage can do without one: it also has its inputs and its completion tool.
     if (text.trim() === "" && prompt.syntax !== "stage")
-      yield {
+      tell({
         code: "PROMPT-EMPTY",
         ...place,
         message: `${file} holds no prompt: it is empty, or has only front matter.`,
         fix: `Write in ${file} what the model is to do.`,
-      };
+      });
   }
 }
 
 /** The form with check prompts has words of its own for a system prompt that is not there. */
-function* checkSystem(loaded: Registered): Generator<Finding> {
+function checkSystem(loaded: Registered, tell: Tell): void {
   const isCheck = loaded.sources.dialect === "check";
-  for (const finding of systemFaults(loaded)) yield isCheck ? { ...finding, severity: "warning" } : finding;
+  tellSystemFaults(loaded, (finding) => tell(isCheck ? { ...finding, severity: "warning" } : finding));
 }
 
-function* systemFaults(loaded: Registered): Generator<Finding> {
+function tellSystemFaults(loaded: Registered, tell: Tell): void {
   const { flow, sources } = loaded;
   const { agent, agentDocument: document } = sources;
   const path = agent.runner.flow.systemPromptPath;
   const pointer = "/runner/flow/systemPromptPath";
   const tried = flow.system.tried.join(", ");
   if (flow.system.builtIn !== undefined) {
-    yield {
+    tell({
       code: "PROMPT-FALLBACK-USED",
       document,
       pointer,
       message: `There is no system prompt: the built-in prompt "system" is used instead. Tried: ${tried}.`,
       fix: `Create ${flow.system.tried[0]}.`,
-    };
+    });
   } else if (flow.system.file === null && (path !== undefined || tried.includes(" (unreadable: "))) {
-    yield {
+    tell({
       code: "PR-SYSTEM",
       document,
       pointer,
       message: `The system prompt cannot be read: ${tried}.`,
       fix: "Make it a readable file in the project, or correct systemPromptPath.",
-    };
+    });
   }
-  yield* checkSystemNames(loaded);
+  checkSystemNames(loaded, tell);
 }
 
-function* checkFile(loaded: Registered, id: StepId, source: StepSource, prompt: Prompt): Generator<Finding> {
+function checkFile(loaded: Registered, id: StepId, source: StepSource, prompt: Prompt, tell: Tell): void {
   if (source.c2 === undefined || source.c3 === undefined) return;
-  if (prompt.builtIn !== undefined) yield standingIn(loaded, id, prompt, `the step "${id}"`);
+  if (prompt.builtIn !== undefined) tell(standingIn(loaded, id, prompt, `the step "${id}"`));
   if (prompt.file !== null) return;
   const message = `There is no prompt for the step "${id}".`;
-  yield noPrompt(atStep(loaded, id), message, prompt, fallbackText(loaded, id, source));
-  yield* checkKey(loaded, id, source);
+  tell(noPrompt(atStep(loaded, id), message, prompt, fallbackText(loaded, id, source)));
+  checkKey(loaded, id, source, tell);
 }
 
 function standingIn(loaded: Registered, id: StepId, prompt: Prompt, whose: string): Finding {
@@ -167,41 +167,41 @@ function fallbackText({ sources }: Registered, id: StepId, { fallbackKey }: Step
   return ` The built-in prompt "${fallbackKey}" is not used: ${why}.`;
 }
 
-function* checkKey(loaded: Registered, id: StepId, { fallbackKey }: StepSource): Generator<Finding> {
+function checkKey(loaded: Registered, id: StepId, { fallbackKey }: StepSource, tell: Tell): void {
   if (fallbackKey === undefined || FALLBACKS.has(fallbackKey)) return;
-  yield {
+  tell({
     code: "FALLBACK-KEY",
     ...atStep(loaded, id, "fallbackKey"),
     message: `The fallbackKey "${fallbackKey}" of the step "${id}" is not in the catalogue of built-in prompts.${didYouMean(fallbackKey, FALLBACKS.keys())}`,
     fix: "Give the step a prompt file of its own, and remove fallbackKey.",
-  };
+  });
 }
 
-function* checkSection(loaded: Registered, section: Section): Generator<Finding> {
+function checkSection(loaded: Registered, section: Section, tell: Tell): void {
   const { id, variable, prompt } = section;
   const source = loaded.sources.registry.steps.get(id)!;
   const readers = readersOf(loaded.graph.steps, section).map((step) => step.id);
   if (readers.length === 0) {
-    yield {
+    tell({
       code: "SECTION-UNUSED",
       ...atStep(loaded, id),
       steps: [],
       message: `No prompt includes the section "${id}".`,
       fix: `Write {uv-${variable}} where its text belongs, or remove it.`,
-    };
+    });
     return;
   }
   if (prompt.builtIn !== undefined) {
-    yield { ...standingIn(loaded, id, prompt, `the section "${id}"`), steps: readers };
+    tell({ ...standingIn(loaded, id, prompt, `the section "${id}"`), steps: readers });
   } else if (prompt.file === null) {
     const message = `There is no text for the section "${id}", which the prompt of "${readers[0]}" includes.`;
     const place = { ...atStep(loaded, id), steps: readers };
-    yield noPrompt(place, message, prompt, fallbackText(loaded, id, source));
+    tell(noPrompt(place, message, prompt, fallbackText(loaded, id, source)));
   }
 }
 
 /** Coordinates that climpt itself would refuse. They are no trouble here. */
-function* checkClimpt({ sources }: Registered): Generator<Finding> {
+function checkClimpt({ sources }: Registered, tell: Tell): void {
   const { agent, registry, registryDocument: document } = sources;
   const patterns = climptPatterns(agent.name ?? "", registry.c1, sources.climpt);
   if (patterns === null) return;
@@ -211,14 +211,14 @@ function* checkClimpt({ sources }: Registered): Generator<Finding> {
         const value = entry[key];
         const pattern = patterns[key];
         if (value === undefined || pattern === null || pattern.test(value)) continue;
-        yield {
+        tell({
           code: "C3L-PATTERN",
           document,
           pointer: pointerOf([group, id, key]),
           ...(group === "steps" && { steps: [id] }),
           message: `${key} of "${id}" is "${value}", which the pattern ${pattern.source} in ${patterns.file} does not allow.`,
           fix: `Add "${value}" to the pattern, or correct ${key}.`,
-        };
+        });
       }
     }
   }

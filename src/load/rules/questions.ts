@@ -6,7 +6,7 @@ import { neverTaken, unknownTarget } from "./routes.ts";
 import { noPrompt } from "./prompt-files.ts";
 import { checkLenient } from "./prompts.ts";
 import { atStep, witness, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import { onwardKey, questionOf } from "../questions/questions.ts";
 import type {
   CheckedStep,
@@ -24,90 +24,92 @@ export const codes = {
   "TRANS-EMPTY": error("empty transition", "An empty transition would silently end a run."),
 } satisfies Codes;
 
-function* checkQuestions(loaded: Registered): Generator<Finding> {
+function checkQuestions(loaded: Registered, tell: Tell): void {
   const { questions } = loaded.sources;
   if (questions === undefined) return;
   for (const [id, source] of questions.steps) {
     if (FORBIDDEN_NAMES.has(id)) continue;
-    yield* checkId(loaded, id, questions);
-    yield* checkIterations(loaded, id, source);
-    yield* checkPlace(loaded, id, ["prompt"], source.prompt, id);
-    if (source.check === undefined) yield noCheck(loaded, id);
+    checkId(loaded, id, questions, tell);
+    checkIterations(loaded, id, source, tell);
+    checkPlace(loaded, id, ["prompt"], source.prompt, id, tell);
+    if (source.check === undefined) tell(noCheck(loaded, id));
     else {
-      yield* checkPlace(loaded, id, ["check", "prompt"], source.check.prompt, questionOf(id));
-      yield* checkOnward(loaded, id, source.check);
+      checkPlace(loaded, id, ["check", "prompt"], source.check.prompt, questionOf(id), tell);
+      checkOnward(loaded, id, source.check, tell);
     }
   }
 }
 
 const HASH_ID = /^s_[0-9a-f]{4,8}$/;
 
-function* checkId(loaded: Registered, id: StepId, { steps }: CheckRegistry): Generator<Finding> {
+function checkId(loaded: Registered, id: StepId, { steps }: CheckRegistry, tell: Tell): void {
   const at = atStep(loaded, id);
   if ([...steps.keys()].some((other) => id === questionOf(other))) {
-    yield {
+    tell({
       code: "SR-VALID-004",
       ...at,
       message: `"${id}" is reserved for the check of the step "${id.slice(0, -"#check".length)}".`,
       fix: "Rename the step.",
-    };
+    });
   } else if (!HASH_ID.test(id)) {
-    yield {
+    tell({
       code: "STEP-ID-FORM",
       ...at,
       message: `The id "${id}" is not s_ and 4 to 8 hexadecimal digits.`,
       fix: "Give the step an id such as s_a8f3, here and in every next and fallback.",
-    };
+    });
   }
 }
 
-function* checkIterations(
+function checkIterations(
   loaded: Registered,
   id: StepId,
   { iterations, check }: CheckedStep,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const { min, max } = iterations;
   if (max === undefined) return;
   const at = atStep(loaded, id, "iterations", "max");
   if (max < min) {
-    yield {
+    tell({
       code: "SR-VALID-004",
       ...at,
       message: `iterations.max of the step "${id}" is ${max}, less than its min, ${min}.`,
       fix: `Make max at least ${min}.`,
-    };
+    });
   } else if (max > min && check?.onFail !== undefined) {
     const message = `iterations.max of the step "${id}" has no effect: its onFail decides what follows a failed check.`;
     const fix = 'Use "retry" with "maxRetries" in onFail, or remove "max".';
-    yield notActedOn(at, message, fix);
+    tell(notActedOn(at, message, fix));
   }
 }
 
 /** Where a prompt is said to be, and whether it is there. */
-function* checkPlace(
+function checkPlace(
   loaded: Registered,
   id: StepId,
   path: readonly string[],
   place: PromptPlace | undefined,
   asked: StepId,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   if (place === undefined) return;
   const at = atStep(loaded, id, ...path);
   const isCoordinates = place.c1 !== undefined && place.c2 !== undefined && place.c3 !== undefined;
   if (place.path === undefined && !isCoordinates) {
-    yield {
+    tell({
       code: "SR-VALID-004",
       ...at,
       message: `${path.join(".")} of the step "${id}" has neither a path nor c1, c2 and c3.`,
       fix: 'Add "path" with a file below basePath, or "c1", "c2" and "c3".',
-    };
+    });
     return;
   }
   const { prompt } = loaded.graph.steps.get(asked)!;
   const what = path.length === 1 ? "prompt" : "check prompt";
   if (prompt.file === null) {
-    yield noPrompt(at, `There is no ${what} for the step "${id}".`, prompt);
-  } else yield* checkLenient(loaded, id, prompt);
+    tell(noPrompt(at, `There is no ${what} for the step "${id}".`, prompt));
+  } else checkLenient(loaded, id, prompt, tell);
 }
 
 function noCheck(loaded: Registered, id: StepId): Finding {
@@ -120,37 +122,38 @@ function noCheck(loaded: Registered, id: StepId): Finding {
   };
 }
 
-function* checkOnward(loaded: Registered, id: StepId, check: CheckPrompt): Generator<Finding> {
+function checkOnward(loaded: Registered, id: StepId, check: CheckPrompt, tell: Tell): void {
   if (check.onPass === undefined) {
-    yield {
+    tell({
       code: "STEP-NO-WAY",
       ...atStep(loaded, id, "check"),
       message: `The check of the step "${id}" has no onPass, so nothing decides where the run continues when it passes.`,
       fix: 'Add "onPass", such as { "next": "s_…" } or { "complete": true }.',
       witness: witness(loaded, id),
-    };
+    });
   }
   for (const key of ["onPass", "onFail"] as const) {
     const onward = check[key];
-    if (onward !== undefined) yield* checkTransition(loaded, id, key, onward);
+    if (onward !== undefined) checkTransition(loaded, id, key, onward, tell);
   }
 }
 
-function* checkTransition(
+function checkTransition(
   loaded: Registered,
   id: StepId,
   owner: "onPass" | "onFail",
   onward: Onward,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const taken = onwardKey(onward);
   if (taken === null) {
-    yield {
+    tell({
       code: "TRANS-EMPTY",
       ...atStep(loaded, id, "check", owner),
       message: `${owner} of the step "${id}" is empty.`,
       fix: 'Add "next" or "fallback" with the id of a step, "retry": true, or "complete": true.',
       witness: witness(loaded, id),
-    };
+    });
     return;
   }
   const written = [
@@ -163,12 +166,12 @@ function* checkTransition(
     const isPart = key === taken || (key === "maxRetries" && taken === "retry");
     if (value === undefined || isPart) continue;
     const message = `"${key}" in ${owner} of the step "${id}" is never taken: "${taken}" comes first.`;
-    yield neverTaken(atStep(loaded, id, "check", owner, key), message, `Remove "${key}" or "${taken}".`);
+    tell(neverTaken(atStep(loaded, id, "check", owner, key), message, `Remove "${key}" or "${taken}".`));
   }
   const target = taken === "next" || taken === "fallback" ? onward[taken]! : id;
   const { flow } = loaded.graph;
   if (flow.kinds.has(target)) return;
   const place = atStep(loaded, id, "check", owner, taken);
   const way = `"${taken}" in ${owner} of the step "${id}"`;
-  yield { ...unknownTarget(place, way, target, flow.ids), witness: witness(loaded, id, target) };
+  tell({ ...unknownTarget(place, way, target, flow.ids), witness: witness(loaded, id, target) });
 }

@@ -3,7 +3,7 @@ import type { StepId } from "../../flow/flow.ts";
 import type { Code } from "../codes.ts";
 import { targetsOf } from "../../flow/graph.ts";
 import { gateForm } from "../registry/gate-forms.ts";
-import { correctTo, error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { correctTo, error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 import { atStep, isGated, witness, type At, type Registered } from "./loaded.ts";
 import { conditionKey, continuationOf } from "../registry/moves.ts";
 import {
@@ -48,19 +48,19 @@ export const codes = {
   "FLOW-HANDOFF-WORK": warning("handoff to a work step", "A handoff should lead towards a closure."),
 } satisfies Codes;
 
-function* checkRoutes(loaded: Registered): Generator<Finding> {
+function checkRoutes(loaded: Registered, tell: Tell): void {
   const { registry } = loaded.sources;
   const hasGates = isGated(loaded);
   for (const id of loaded.graph.flow.ids) {
     const source = registry.steps.get(id)!;
     if (source.structuredGate !== undefined) {
-      yield* checkIntents(loaded, id, source, source.structuredGate);
-      yield* checkUnused(loaded, id, source, source.structuredGate);
-      if (loaded.sources.dialect === "gate") yield* checkManners(loaded, id);
+      checkIntents(loaded, id, source, source.structuredGate, tell);
+      checkUnused(loaded, id, source, source.structuredGate, tell);
+      if (loaded.sources.dialect === "gate") checkManners(loaded, id, tell);
     } else if (source.transitions.size > 0 && !hasGates) {
       const message = `The step "${id}" has transitions but no structuredGate, so no intent is read and no transition is taken.`;
       const fix = "Add a structuredGate, or remove the transitions.";
-      yield neverTaken(atStep(loaded, id, "transitions"), message, fix);
+      tell(neverTaken(atStep(loaded, id, "transitions"), message, fix));
     }
   }
 }
@@ -79,12 +79,13 @@ const CODES_BY_INTENT: { readonly [intent in Intent]: ByFault } = {
   escalate: { missing: "SR-TRANS-007", none: "SR-TRANS-008", unknown: "SR-TRANS-009" },
 };
 
-function* checkIntents(
+function checkIntents(
   loaded: Registered,
   id: StepId,
   source: StepSource,
   gate: GateSource,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const form = gateForm(loaded.sources.dialect);
   for (const intent of gate.allowedIntents ?? []) {
     const rule = source.transitions.get(intent);
@@ -92,50 +93,51 @@ function* checkIntents(
     if (form.strict && form.ends(id, intent, rule)) continue;
     if (intent === "closing") {
       if (rule === undefined) {
-        yield {
+        tell({
           code: "TRANS-CLOSING",
           ...atStep(loaded, id, "transitions"),
           message: `The step "${id}" allows "closing" but has no transition for it; it ends the flow.`,
           fix: 'Add "closing": { "target": null }.',
           ...mendRule(loaded, id, "closing", null),
-        };
+        });
       }
       continue;
     }
     if (intent === "repeat" && rule === undefined && !form.strict) {
-      yield {
+      tell({
         code: "TRANS-REPEAT",
         ...atStep(loaded, id, "transitions"),
         message: `The step "${id}" allows "repeat" but has no transition for it; it repeats itself.`,
         fix: `Add "repeat": { "target": "${id}" }.`,
         ...mendRule(loaded, id, "repeat", id),
-      };
+      });
     }
-    if (intent === "jump") yield* checkJump(loaded, id, rule, gate);
+    if (intent === "jump") checkJump(loaded, id, rule, gate, tell);
     else if (
       rule === undefined &&
       (form.strict || (intent !== "repeat" && !(intent === "next" && continuationOf(id, loaded.graph.flow))))
     ) {
-      yield {
+      tell({
         code: CODES_BY_INTENT[intent].missing,
         ...atStep(loaded, id, "transitions"),
         message: `The step "${id}" allows "${intent}" but has no transition for it.`,
         fix: `Add "${intent}" to the transitions, or remove it from allowedIntents and the schema.`,
         witness: witness(loaded, id),
-      };
+      });
     }
     const isIgnored = intent === "jump" && gate.targetMode === "dynamic";
-    if (rule !== undefined && !isIgnored) yield* checkRule(loaded, id, intent, rule);
+    if (rule !== undefined && !isIgnored) checkRule(loaded, id, intent, rule, tell);
   }
 }
 
 /** Each mode of a jump needs fields of its own. */
-function* checkJump(
+function checkJump(
   loaded: Registered,
   id: StepId,
   rule: TransitionSource | undefined,
   gate: GateSource,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const lacking =
     gate.targetMode === "dynamic"
       ? gate.targetField === undefined && 'targetMode "dynamic" needs targetField'
@@ -146,47 +148,42 @@ function* checkJump(
           gate.targetField === undefined &&
           "it has neither a transition for it nor a targetField";
   if (lacking === false) return;
-  yield {
+  tell({
     code: "SR-TRANS-010",
     ...atStep(loaded, id, "structuredGate"),
     message: `The step "${id}" allows "jump", but ${lacking}.`,
     fix: 'Add "targetField", or a transition for "jump".',
     witness: witness(loaded, id),
-  };
+  });
 }
 
-function* checkRule(
-  loaded: Registered,
-  id: StepId,
-  intent: Intent,
-  rule: TransitionSource,
-): Generator<Finding> {
+function checkRule(loaded: Registered, id: StepId, intent: Intent, rule: TransitionSource, tell: Tell): void {
   const codes = CODES_BY_INTENT[intent];
   if (rule.condition === undefined) {
     if (rule.target === undefined) {
-      yield {
+      tell({
         code: "SR-VALID-004",
         ...atStep(loaded, id, "transitions", intent),
         message: `The transition "${intent}" of the step "${id}" has neither a target nor a condition with targets.`,
         fix: 'Add "target" with the id of a step.',
-      };
+      });
     } else {
-      yield* checkTarget(loaded, id, intent, rule.target, ["target"], codes);
-      if (rule.targets.size > 0) yield bothWays(loaded, id, intent, "target", "targets");
+      checkTarget(loaded, id, intent, rule.target, ["target"], codes, tell);
+      if (rule.targets.size > 0) tell(bothWays(loaded, id, intent, "target", "targets"));
     }
     return;
   }
   if (typeof rule.target === "string") {
-    yield* checkTarget(loaded, id, intent, rule.target, ["target"], codes);
-    yield bothWays(loaded, id, intent, "target", "condition");
+    checkTarget(loaded, id, intent, rule.target, ["target"], codes, tell);
+    tell(bothWays(loaded, id, intent, "target", "condition"));
     return;
   }
-  if (rule.target === null) yield bothWays(loaded, id, intent, "condition", "target");
+  if (rule.target === null) tell(bothWays(loaded, id, intent, "condition", "target"));
   const { carry } = loaded.steps.get(id)!;
   if (conditionKey(rule.condition, carry) === null) {
     const keys = carry.map(({ key }) => key);
     const at = atStep(loaded, id, "transitions", intent, "condition");
-    yield {
+    tell({
       code: "TRANS-CONDITION",
       ...at,
       message: `The condition "${rule.condition}" of "${intent}" is not a key that the step "${id}" hands on.${didYouMean(rule.condition, keys)}`,
@@ -195,10 +192,10 @@ function* checkRule(
           ? "Add the field to handoffFields."
           : `Use one of: ${keys.join(", ")}; or add the field to handoffFields.`,
       ...correctTo(onlyNear(rule.condition, keys), at),
-    };
+    });
   }
   for (const [value, target] of rule.targets)
-    yield* checkTarget(loaded, id, intent, target, ["targets", value], codes);
+    checkTarget(loaded, id, intent, target, ["targets", value], codes, tell);
 }
 
 /** Two ways to say where an intent leads, of which one is never read. */
@@ -211,35 +208,36 @@ function bothWays(loaded: Registered, id: StepId, intent: Intent, holds: string,
   };
 }
 
-function* checkTarget(
+function checkTarget(
   loaded: Registered,
   id: StepId,
   intent: Intent,
   target: StepId | null,
   path: readonly string[],
   codes: ByFault,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   const { flow } = loaded.graph;
   if (target !== null && flow.kinds.has(target)) return;
   const at = atStep(loaded, id, "transitions", intent, ...path);
   if (target === null) {
-    yield {
+    tell({
       code: codes.none,
       ...at,
       message: `"${intent}" of the step "${id}" leads to null, but only ${gateForm(loaded.sources.dialect).ending} may end the flow.`,
       fix: "Name a step of the flow.",
       witness: witness(loaded, id),
-    };
+    });
   } else {
     const known = loaded.sources.registry.steps.has(target)
       ? `"${target}" has no kind, so it is not a step of the flow`
       : `there is no such step`;
-    yield {
+    tell({
       ...unknownTarget(at, `"${intent}" of the step "${id}"`, target, flow.ids, known),
       code: codes.unknown,
       witness: witness(loaded, id, target),
       ...correctTo(onlyNear(target, flow.ids), at),
-    };
+    });
   }
 }
 
@@ -263,12 +261,7 @@ export function neverTaken(place: At, message: string, fix: string): Finding {
   return { code: "TRANS-UNUSED", ...place, message, fix };
 }
 
-function* checkUnused(
-  loaded: Registered,
-  id: StepId,
-  source: StepSource,
-  gate: GateSource,
-): Generator<Finding> {
+function checkUnused(loaded: Registered, id: StepId, source: StepSource, gate: GateSource, tell: Tell): void {
   const allowed: readonly string[] = gate.allowedIntents ?? [];
   const form = gateForm(loaded.sources.dialect);
   for (const [key, rule] of source.transitions) {
@@ -279,14 +272,14 @@ function* checkUnused(
     const at = atStep(loaded, id, "transitions", key);
     if (isEnd) {
       const message = `"${key}" of the step "${id}" always ends the flow; its target is never followed.`;
-      yield neverTaken(at, message, 'Set its "target" to null.');
+      tell(neverTaken(at, message, 'Set its "target" to null.'));
     } else {
       const word = (form.intents as readonly string[]).includes(key)
         ? ""
         : `, which is not an intent.${didYouMean(key, form.intents)}`;
       const message = `The step "${id}" has a transition for "${key}"${word === "" ? ", but does not allow it." : word}`;
       const fix = `Add "${key}" to allowedIntents and the schema, or remove the transition.`;
-      yield { ...neverTaken(at, message, fix), ...(word !== "" && mendKey(at, key, allowed, source)) };
+      tell({ ...neverTaken(at, message, fix), ...(word !== "" && mendKey(at, key, allowed, source)) });
     }
   }
 }
@@ -318,28 +311,28 @@ function mendKey(
  * A work step goes on with `next` and leads to a closure by `handoff`; other uses run, but read wrong. A verification
  * step has no `handoff`, so its `next` may lead to a closure.
  */
-function* checkManners(loaded: Registered, id: StepId): Generator<Finding> {
+function checkManners(loaded: Registered, id: StepId, tell: Tell): void {
   const { steps, flow } = loaded.graph;
   const { kind, edges } = steps.get(id)!;
   const { next, handoff } = edges;
   if (kind !== "verify" && next !== undefined && next.kind !== "jump") {
     const target = targetsOf(next).find((step) => flow.kinds.get(step) === "close");
     if (target !== undefined) {
-      yield {
+      tell({
         code: "FLOW-NEXT-CLOSURE",
         ...atStep(loaded, id, "transitions", "next"),
         message: `"next" of the step "${id}" leads into the closure "${target}".`,
         fix: 'Use "handoff" to reach a closure.',
-      };
+      });
     }
   }
   if (handoff === undefined) return;
   const target = targetsOf(handoff).find((step) => flow.kinds.get(step) === "work");
   if (target === undefined) return;
-  yield {
+  tell({
     code: "FLOW-HANDOFF-WORK",
     ...atStep(loaded, id, "transitions", "handoff"),
     message: `"handoff" of the step "${id}" leads to "${target}", which is a work step.`,
     fix: 'Use "next" or "jump" between work steps, and "handoff" to a closure.',
-  };
+  });
 }

@@ -34,7 +34,10 @@ export type Codes = { readonly [code: string]: Rule };
 
 export type Rule = { readonly severity: "error" | "warning"; readonly title: string; readonly why: string };
 
-type Checks<L> = readonly ((loaded: L) => Iterable<Finding>)[];
+/** Takes a finding as soon as a check has it. Checks are no generators: a large flow would make tens of thousands of them. */
+export type Tell = (finding: Finding) => void;
+
+type Checks<L> = readonly ((loaded: L, tell: Tell) => void)[];
 
 /** Checks by the dialects they hold in; each begins with what it would miss. */
 export type Rules = {

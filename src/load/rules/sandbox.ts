@@ -2,7 +2,7 @@
 import { faultOfHost } from "../../flow/hosts.ts";
 import { isWritten } from "../text/document.ts";
 import type { LoadedFlow } from "./loaded.ts";
-import { error, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, type Codes, type Rules, type Tell } from "./rule.ts";
 
 export const rules: Rules = { all: [checkSandbox] };
 
@@ -17,31 +17,31 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkSandbox({ agentDocument: document, agent }: LoadedFlow): Generator<Finding> {
+function checkSandbox({ agentDocument: document, agent }: LoadedFlow, tell: Tell): void {
   const { network, filesystem } = agent.runner.boundaries.sandbox;
   const at = "/runner/boundaries/sandbox";
   if (!isWritten(document, ["runner", "boundaries", "sandbox"])) return;
   if (network.mode === "none" && network.trustedDomains.length > 0) {
-    yield {
+    tell({
       code: "SANDBOX-HOST",
       document,
       pointer: `${at}/network/trustedDomains`,
       message: 'trustedDomains names hosts, but network.mode is "none".',
       fix: 'Remove trustedDomains, or set network.mode to "custom".',
-    };
+    });
   }
   for (const [place, host] of network.trustedDomains.entries()) {
     const fault = faultOfHost(host);
     if (fault === null) continue;
     const pointer = `${at}/network/trustedDomains/${place}`;
     const message = `The host ${JSON.stringify(host)} in trustedDomains cannot be allowed: ${fault.why}.`;
-    yield { code: "SANDBOX-HOST", document, pointer, message, fix: fault.fix };
+    tell({ code: "SANDBOX-HOST", document, pointer, message, fix: fault.fix });
   }
   for (const [place, path] of filesystem.allowedPaths.entries()) {
     const why = faultOfPath(path);
     if (why === null) continue;
     const pointer = `${at}/filesystem/allowedPaths/${place}`;
-    yield { ...refusedFolder(path, why), document, pointer };
+    tell({ ...refusedFolder(path, why), document, pointer });
   }
 }
 

@@ -6,7 +6,7 @@ import type { Code } from "../codes.ts";
 import { brokenJson, repeatedKeys } from "../text/document.ts";
 import { listValues } from "../text/shape.ts";
 import { answerSchema, atName, atSchema, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Rules, type Tell } from "./rule.ts";
 
 export const rules: Rules = { gated: [checkSchemas, checkAnswers] };
 
@@ -26,7 +26,7 @@ export const codes = {
 } satisfies Codes;
 
 /** One finding for each cause, with all the steps it stops. */
-function* checkSchemas(loaded: Registered): Generator<Finding> {
+function checkSchemas(loaded: Registered, tell: Tell): void {
   const unresolved = [...loaded.graph.steps].flatMap(([id, { answer }]) =>
     answer.kind === "object" && answer.schema.kind === "unresolved" ? [{ id, ...answer.schema }] : [],
   );
@@ -41,24 +41,24 @@ function* checkSchemas(loaded: Registered): Generator<Finding> {
     if (broken.some(({ document: { file } }) => why.startsWith(`${file} is not valid JSON at`))) continue;
     const live = steps.find((id) => loaded.reach?.steps.has(id)) ?? steps[0]!;
     const others = steps.length === 1 ? "" : ` (and of ${steps.length - 1} more)`;
-    yield {
+    tell({
       code,
       ...atSchema(loaded, live),
       steps,
       message: `The schema of the step "${live}"${others} cannot be resolved: ${why}.`,
       fix: SCHEMA_FIX[code] ?? "Name a schema that exists.",
-    };
+    });
   }
   for (const [file, read] of loaded.schemaFiles) {
-    if (read.kind === "read") yield* repeatedKeys(read.document);
+    if (read.kind === "read") for (const finding of repeatedKeys(read.document)) tell(finding);
     if (read.kind !== "broken") continue;
     const steps = causes.filter(({ why }) => why.includes(file)).flatMap((cause) => cause.steps);
-    yield { ...brokenJson(read.document, read.what), steps };
+    tell({ ...brokenJson(read.document, read.what), steps });
   }
 }
 
 /** What stands in the schemas themselves, each schema once. */
-function* checkAnswers(loaded: Registered): Generator<Finding> {
+function checkAnswers(loaded: Registered, tell: Tell): void {
   const answers = [...loaded.graph.steps.values()].flatMap(({ id, answer }) => {
     const schema = answerSchema({ answer });
     return schema === true
@@ -73,31 +73,31 @@ function* checkAnswers(loaded: Registered): Generator<Finding> {
   for (const { id, correct, schema } of answers) {
     const words = names.get(id);
     if (correct !== undefined && words && !words.includes(correct.value)) {
-      yield {
+      tell({
         code: "SCHEMA-STEP-ID",
         ...atName(loaded, id, correct.field, words),
         message: `The schema of the step "${id}" accepts only ${listValues(words)} as ${correct.field}, so it rejects every answer of this step.`,
         fix: `Set the const of ${correct.field} to "${id}", or give the step a schema of its own.`,
-      };
+      });
     } else if (correct !== undefined && words === null && example !== undefined) {
       const what = fieldSchema(schema, [correct.field]) === undefined ? "has no" : "does not fix its";
-      yield {
+      tell({
         code: "SCHEMA-STEP-ID-OPEN",
         ...atSchema(loaded, id),
         message: `The schema of the step "${id}" ${what} ${correct.field}, as that of "${example}" does.`,
         fix: `Add "${correct.field}": { "const": "${id}" } to the properties of the schema.`,
-      };
+      });
     }
     if (seen.has(schema)) continue;
     seen.add(schema);
     const path = quadratic(schema);
     if (path === null) continue;
-    yield {
+    tell({
       code: "SCHEMA-UNIQUE",
       ...atSchema(loaded, id, ...path),
       message: `The schema of the step "${id}" has uniqueItems without maxItems at ${pointerOf(path) || "its top"}.`,
       fix: "Add maxItems beside it.",
-    };
+    });
   }
 }
 
@@ -112,8 +112,10 @@ function quadratic(schema: Json): Path | null {
     const types: readonly Json[] = Array.isArray(type) ? type : [type ?? "any"];
     if (!types.every((one) => SCALARS.has(one))) return [];
   }
-  for (const key of Object.keys(schema)) {
-    const member = (schema as JsonSchema)[key]!;
+  const record = schema as JsonSchema;
+  // All are its own: it is a part of a JSON text.
+  for (const key in record) {
+    const member = record[key]!;
     const found = typeof member === "object" ? quadratic(member) : null;
     if (found !== null) return [key, ...found];
   }

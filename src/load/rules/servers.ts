@@ -5,7 +5,7 @@ import type { Machine } from "../stages/machine-parts.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 import { atPart, type At, type LoadedFlow } from "./loaded.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Finding, type Rules, type Tell } from "./rule.ts";
 
 export const rules: Rules = { all: [checkServers, checkGitHubTool], stage: [checkStageTools] };
 
@@ -35,52 +35,52 @@ export const codes = {
 
 const ALLOWED = ["settings", "runner", "boundaries", "allowedTools"] as const;
 
-function* checkServers(loaded: LoadedFlow): Generator<Finding> {
+function checkServers(loaded: LoadedFlow, tell: Tell): void {
   const known = new Set<string>();
   const steps = [...loaded.steps.values()].filter(({ id }) => loaded.live?.has(id) ?? true);
   for (const { document, pointer, servers } of loaded.servers) {
     for (const [name, source] of servers) {
       const place = { document, pointer: `${pointer}/${escapeSegment(name)}` };
-      yield* checkServer(name, source, place, known);
+      checkServer(name, source, place, known, tell);
       known.add(name);
       if (!isUsableName(name) || steps.some((step) => mayUseServer(step, name))) continue;
-      yield {
+      tell({
         code: "MCP-UNUSED",
         ...place,
         message: `No step may use a tool of the server "${name}", so it is never started.`,
         fix: `Allow its tools by name, for example ${toolNameOf(name, "*")} (a read-only step needs the full name of each tool), or remove the server.`,
-      };
+      });
     }
   }
   for (const [index, pattern] of loaded.agent.runner.boundaries.allowedTools.entries()) {
     const name = serverNamed(pattern);
     if (name === null || known.has(name) || pattern === BUILT_IN) continue;
-    yield {
+    tell({
       code: "MCP-UNDECLARED",
       ...atPart(loaded, ...ALLOWED, String(index)),
       message: `"${pattern}" names a tool of the server "${name}", which the agent does not declare.${didYouMean(name, known)}`,
       fix: `Declare "${name}" in mcpServers, or remove the name.`,
-    };
+    });
   }
 }
 
 /** A tool of ours that is offered only where GitHub is used. A name of earlier days that many lists of tools hold. */
 const BUILT_IN = `${MCP_PREFIX}github__github_read`;
 
-function* checkGitHubTool(loaded: LoadedFlow): Generator<Finding> {
+function checkGitHubTool(loaded: LoadedFlow, tell: Tell): void {
   const { boundaries, integrations } = loaded.agent.runner;
   const index = boundaries.allowedTools.indexOf(BUILT_IN);
   if (!integrations.github.enabled && index !== -1)
-    yield notOffered(atPart(loaded, ...ALLOWED, String(index)));
+    tell(notOffered(atPart(loaded, ...ALLOWED, String(index))));
 }
 
 /** A stage whose tool is not there is not started. */
-function* checkStageTools(machine: Machine): Generator<Finding> {
+function checkStageTools(machine: Machine, tell: Tell): void {
   if (machine.agent.runner.integrations.github.enabled) return;
   for (const [id, { source }] of machine.stages) {
     const index = source.allowedTools?.indexOf(BUILT_IN) ?? -1;
     if (index === -1) continue;
-    yield { ...notOffered(atPart(machine, "steps", id, "tools", "allow", String(index))), severity: "error" };
+    tell({ ...notOffered(atPart(machine, "steps", id, "tools", "allow", String(index))), severity: "error" });
   }
 }
 
@@ -93,43 +93,44 @@ function notOffered(place: At): Finding {
   };
 }
 
-function* checkServer(
+function checkServer(
   name: string,
   source: McpSource,
   place: At,
   known: ReadonlySet<string>,
-): Generator<Finding> {
+  tell: Tell,
+): void {
   if (!isUsableName(name)) {
-    yield {
+    tell({
       code: "MCP-NAME",
       ...place,
       message: `"${name}" is not a valid server name.`,
       fix: 'Use letters, digits, "-" and single "_" within, such as docs or issue-tracker.',
-    };
+    });
   }
   if (known.has(name)) {
-    yield {
+    tell({
       code: "MCP-NAME",
       ...place,
       message: `The server "${name}" is declared in agent.json already.`,
       fix: "Give one of them another name, or remove it.",
-    };
+    });
   }
   const fault = faultOf(source);
   if (fault !== null) {
     const [key, why, fix] = fault;
-    yield {
+    tell({
       code: "MCP-SERVER",
       document: place.document,
       pointer: key === "" ? place.pointer : `${place.pointer}/${key}`,
       message: `The server "${name}" cannot be used: ${why}.`,
       fix,
-    };
+    });
   }
-  yield* checkSecrets(name, source, place);
+  checkSecrets(name, source, place, tell);
 }
 
-function* checkSecrets(name: string, source: McpSource, place: At): Generator<Finding> {
+function checkSecrets(name: string, source: McpSource, place: At, tell: Tell): void {
   const { args, env, headers, url = "" } = source;
   const query = URL.canParse(url) ? [...new URL(url).searchParams] : [];
   const found = [
@@ -139,13 +140,13 @@ function* checkSecrets(name: string, source: McpSource, place: At): Generator<Fi
     ...(query.some(isSecret) ? ["url"] : []),
   ];
   for (const key of found) {
-    yield {
+    tell({
       code: "MCP-SECRET",
       document: place.document,
       pointer: `${place.pointer}/${key}`,
       message: `The server "${name}" seems to contain a secret in ${key.replace("/", ".")}.`,
       fix: "Write ${NAME} in env or headers, set that variable in your environment, and list its name in env of your own config.json.",
-    };
+    });
   }
 }
 

@@ -3,7 +3,7 @@ import type { Move, StepId } from "../../flow/flow.ts";
 import type { Machine } from "../stages/machine-parts.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 import { atPart, witness } from "./loaded.ts";
-import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { warning, type Codes, type Rules, type Tell } from "./rule.ts";
 
 export const rules: Rules = { stage: [checkEntry, checkSiblings, checkFailures] };
 
@@ -14,14 +14,14 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkEntry({ source, document, steps, entry, isWhole }: Machine): Generator<Finding> {
+function checkEntry({ source, document, steps, entry, isWhole }: Machine, tell: Tell): void {
   // What could not be read may be the stage that is missing.
   if (!isWhole || steps.has(entry.step)) return;
   const finding = { code: "StageDefinitionInvalid", document, pointer: "/entry" } as const;
   if (source.entry !== undefined) {
     const hint = didYouMean(source.entry, steps.keys());
     const message = `The entry stage "${source.entry}" does not exist.${hint}`;
-    yield { ...finding, message, fix: "Name a stage of the machine." };
+    tell({ ...finding, message, fix: "Name a stage of the machine." });
     return;
   }
   const names = entry.candidates.map((id) => `"${id}"`).join(", ");
@@ -30,11 +30,11 @@ function* checkEntry({ source, document, steps, entry, isWhole }: Machine): Gene
       ? "No stage can be the first: another stage leads to each of them."
       : `The first stage is ambiguous: nothing leads to any of ${names}.`;
   const example = entry.candidates[0] ?? [...steps.keys()][0] ?? "plan";
-  yield { ...finding, message, fix: `Set it in ${document.file}, for example entry: ${example}.` };
+  tell({ ...finding, message, fix: `Set it in ${document.file}, for example entry: ${example}.` });
 }
 
 /** Siblings end where they are: only the join goes on. */
-function* checkSiblings(machine: Machine): Generator<Finding> {
+function checkSiblings(machine: Machine, tell: Tell): void {
   const { steps } = machine;
   const told = new Set<StepId>();
   for (const { id: owner, edges } of steps.values()) {
@@ -46,24 +46,24 @@ function* checkSiblings(machine: Machine): Generator<Finding> {
       const onward = sibling.edges.ok;
       if (onward !== undefined && !isTerminal(onward)) {
         const nested = onward.kind === "fork" ? "fans out itself" : "leads to another stage";
-        yield {
+        tell({
           code: "StageDefinitionInvalid",
           ...atPart(machine, "steps", id, "edges", "ok"),
           message: `The stage "${id}" runs in parallel after "${owner}", but ${nested}.`,
           fix: "Remove its next, and continue from the join.",
           witness: witness(machine, id),
-        };
+        });
       }
       const failure = sibling.edges.fail;
       const recovery = failure?.kind === "goto" ? steps.get(failure.step) : undefined;
       if (recovery === undefined || isTerminal(recovery.edges.ok!)) continue;
-      yield {
+      tell({
         code: "StageDefinitionInvalid",
         ...atPart(machine, "steps", id, "edges", "fail"),
         message: `The stage "${id}" runs in parallel, and its onFail leads to "${recovery.id}", which leads to another stage.`,
         fix: `Let onFail lead to a stage without next: the parallel group of "${id}" has failed anyway.`,
         witness: witness(machine, id, recovery.id),
-      };
+      });
     }
   }
 }
@@ -76,15 +76,15 @@ function isTerminal(move: Move): boolean {
 }
 
 /** A stage that ran out of turns must not lead on as if it had been done. */
-function* checkFailures(machine: Machine): Generator<Finding> {
+function checkFailures(machine: Machine, tell: Tell): void {
   for (const [id, { edges }] of machine.steps) {
     const { ok, cap } = edges;
     if (ok?.kind !== "goto" || cap?.kind !== "goto" || ok.step !== cap.step) continue;
-    yield {
+    tell({
       code: "STAGE-CAP-SUCCESS",
       ...atPart(machine, "steps", id, "edges", "fail"),
       message: `The stage "${id}" leads to "${ok.step}" when it is done, and also when it failed or ran out of turns.`,
       fix: "Let onFail lead to a stage that deals with the failure, or remove it.",
-    };
+    });
   }
 }

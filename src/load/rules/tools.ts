@@ -1,7 +1,7 @@
 /** Rules about the names of tools in allowedTools. */
 import { MCP_PREFIX } from "../../flow/mcp.ts";
 import { atPart, type LoadedFlow } from "./loaded.ts";
-import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { warning, type Codes, type Rules, type Tell } from "./rule.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
 
 export type ToolNames = {
@@ -24,20 +24,20 @@ export const codes = {
  * An entry that names no tool allows nothing, and the steps have one tool less than their author thinks. `--fix` leaves it
  * alone: what a model may use is not widened by a guess.
  */
-function* checkToolNames(loaded: LoadedFlow): Generator<Finding> {
+function checkToolNames(loaded: LoadedFlow, tell: Tell): void {
   const { offered, known } = loaded.tools;
   for (const [index, entry] of loaded.agent.runner.boundaries.allowedTools.entries()) {
     const open = entry.indexOf("(");
     const [tool, limit] = open === -1 ? [entry, ""] : [entry.slice(0, open).trimEnd(), entry.slice(open)];
     if (tool.startsWith(MCP_PREFIX) || (isName(tool, known) && (limit === "" || tool === "Bash"))) continue;
-    yield {
+    tell({
       code: "TOOL-UNKNOWN",
       ...atPart(loaded, "settings", "runner", "boundaries", "allowedTools", String(index)),
       message: isName(tool, known)
         ? `"${entry}" in allowedTools allows nothing: only Bash takes a command in parentheses.`
         : `"${entry}" in allowedTools allows nothing: there is no tool "${tool}".${didYouMean(tool, known)}`,
       fix: `Write one of ${offered.join(", ")}; ${MCP_PREFIX}SERVER__TOOL for a tool of a server; Bash(git status) for one command.`,
-    };
+    });
   }
 }
 

@@ -5,7 +5,7 @@ import { pointerOf } from "../../flow/json-pointer.ts";
 import { partOf, type At } from "./loaded.ts";
 import type { ValidatorSource } from "../registry/registry-shape.ts";
 import { didYouMean } from "../../flow/text/suggest.ts";
-import { error, warning, type Codes, type Finding } from "./rule.ts";
+import { error, warning, type Codes, type Tell } from "./rule.ts";
 
 export const codes = {
   "CHECK-PARAM": error(
@@ -27,13 +27,13 @@ export type ConditionUse = {
   readonly place: At;
 };
 
-export function* checkValues(asked: ConditionUse): Generator<Finding> {
+export function checkValues(asked: ConditionUse, tell: Tell): void {
   const { type, command, path } = asked.validator;
   if (type === "command" && command !== undefined) {
-    yield* checkVariables(asked);
-    yield* checkReferences(asked, command);
+    checkVariables(asked, tell);
+    checkReferences(asked, command, tell);
   }
-  if (type === "file" && path !== undefined) yield* checkPath(asked, path);
+  if (type === "file" && path !== undefined) checkPath(asked, path, tell);
 }
 
 const NAME = /^[A-Za-z_]\w*$/;
@@ -53,16 +53,16 @@ const RESERVED = new RegExp(
 /** What the system takes as one variable. */
 const MAX_VALUE = 100_000;
 
-function* checkVariables({ params, place, name }: ConditionUse): Generator<Finding> {
+function checkVariables({ params, place, name }: ConditionUse, tell: Tell): void {
   for (const [key, value] of params) {
     const fault = variableFault(key, plain(value));
     if (fault === null) continue;
-    yield {
+    tell({
       code: "CHECK-PARAM",
       ...partOf(place, "params", key),
       message: `The parameter "${key}" of the validator "${name}" cannot be a shell variable: ${fault.why}.`,
       fix: fault.fix,
-    };
+    });
   }
 }
 
@@ -77,52 +77,52 @@ function variableFault(key: string, value: string): { readonly why: string; read
 }
 
 /** A name in capitals is taken for a variable of the environment, and one that the command sets itself is its own. */
-function* checkReferences(asked: ConditionUse, command: string): Generator<Finding> {
+function checkReferences(asked: ConditionUse, command: string, tell: Tell): void {
   const { params, place, name } = asked;
   const references = [...referencesIn(command)];
   const isElsewhere = (key: string) => /^[A-Z_][A-Z0-9_]*$/.test(key) || setsVariable(command, key);
   for (const key of new Set(references.map((reference) => reference.key))) {
     if (params.has(key) || isElsewhere(key)) continue;
-    yield {
+    tell({
       code: "CHECK-VALUE",
       ...place,
       message: `The command of the validator "${name}" reads \${${key}}, but the condition gives no value for it.${didYouMean(key, params.keys())}`,
       fix: `Add "${key}" to the params of the condition, or write \${${key}:-} if it may be empty.`,
-    };
+    });
   }
   const literal = references.find(({ key, isLiteral }) => isLiteral && params.has(key));
   if (literal === undefined) return;
-  yield {
+  tell({
     code: "CHECK-VALUE",
     ...place,
     pointer: pointerOf(["validators", name, "command"]),
     message: `\${${literal.key}} in the command of the validator "${name}" is in single quotes, where the shell does not replace it.`,
     fix: `Write "\${${literal.key}}", in double quotes: the value is then passed unchanged, whatever it contains.`,
-  };
+  });
 }
 
 /** A path is read by no shell: what is not given stays there as it is written. */
-function* checkPath({ params, place, name }: ConditionUse, path: string): Generator<Finding> {
+function checkPath({ params, place, name }: ConditionUse, path: string, tell: Tell): void {
   for (const [, key = ""] of path.matchAll(SHELL_REFERENCE)) {
     if (params.has(key)) continue;
-    yield {
+    tell({
       code: "CHECK-VALUE",
       severity: "error",
       ...place,
       message: `The path of the validator "${name}" holds \${${key}}, but the condition gives no value for it.${didYouMean(key, params.keys())}`,
       fix: `Add "${key}" to the params of the condition.`,
-    };
+    });
   }
   const filled = fillPath(path, params);
   const way = joinPath("", filled);
   if (way !== "" && !escapesProject(way)) return;
-  yield {
+  tell({
     code: "AC-SERVICE-003",
     ...place,
     pointer: pointerOf(["validators", name, "path"]),
     message: `The path "${filled}" of the validator "${name}" ${way === "" ? "names no file" : "leads out of the working directory"}.`,
     fix: "Write a path below the working directory.",
-  };
+  });
 }
 
 type Reference = { readonly key: string; readonly isLiteral: boolean };

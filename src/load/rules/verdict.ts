@@ -2,7 +2,7 @@
 import type { Flow } from "../../flow/flow.ts";
 import { partsOf, type Part } from "../../flow/rules.ts";
 import { answerSchema, isGated, visitsToVerdict, type Registered } from "./loaded.ts";
-import { error, warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { error, warning, type Codes, type Rules, type Tell } from "./rule.ts";
 
 export const rules: Rules = { gated: [checkVerdict] };
 
@@ -21,35 +21,35 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkVerdict(loaded: Registered): Generator<Finding> {
-  yield* checkReachable(loaded);
-  yield* checkTold(loaded);
-  yield* checkClosing(loaded);
+function checkVerdict(loaded: Registered, tell: Tell): void {
+  checkReachable(loaded, tell);
+  checkTold(loaded, tell);
+  checkClosing(loaded, tell);
 }
 
 /** A count says that a run is over, not that its work is done: an issue should not be closed by one. */
-function* checkClosing({ flow, sources }: Registered): Generator<Finding> {
+function checkClosing({ flow, sources }: Registered, tell: Tell): void {
   const { enabled, asked, defaultClosureAction: action } = flow.settings.github;
   const counts = [flow.stop, ...(flow.stop.kind === "any" ? flow.stop.of : [])];
   const count = counts.find((part) => part.kind === "visits" || part.kind === "checks");
   if (!enabled || asked !== true || action === "label-only" || count === undefined) return;
-  yield {
+  tell({
     code: "VERDICT-CLOSES",
     document: sources.agentDocument,
     pointer: "/runner/verdict",
     message: `A run counts as complete after ${count.count} ${count.kind}, and its issue is then closed even if the work is not done.`,
     fix: 'End the flow by a closure with the verdict type detect:graph, or set defaultClosureAction to "label-only".',
-  };
+  });
 }
 
 /** Where gates may end the run, a verdict that cannot is only dead weight. An end by gates alone is their own business. */
-function* checkReachable(loaded: Registered): Generator<Finding> {
+function checkReachable(loaded: Registered, tell: Tell): void {
   const { flow, sources } = loaded;
   const { stop, limits } = flow;
   const needed = visitsToVerdict(loaded);
   const counts = partsOf(stop).some(({ kind }) => kind === "checks");
   if (needed <= limits.visits || (needed === Infinity && !counts)) return;
-  yield {
+  tell({
     code: "VERDICT-NEVER",
     ...(isGated(loaded) && { severity: "warning" as const }),
     document: sources.agentDocument,
@@ -62,22 +62,22 @@ function* checkReachable(loaded: Registered): Generator<Finding> {
       needed === Infinity
         ? "Add a transition to a verification step or a closure."
         : `Set maxIterations to at least ${needed}.`,
-  };
+  });
 }
 
 /** A word or a block that no prompt, no schema and no criteria tell of. */
-function* checkTold({ flow, sources }: Registered): Generator<Finding> {
+function checkTold({ flow, sources }: Registered, tell: Tell): void {
   if (flow.system.text.includes("{uv-verdict_criteria}")) return;
   for (const part of partsOf(flow.stop)) {
     const how = wordsFor(part, flow);
     if (how === null || isTold(how.words, flow)) continue;
-    yield {
+    tell({
       code: "VERDICT-UNTOLD",
       document: sources.agentDocument,
       pointer: "/runner/verdict/config",
       message: `The run ends when the model gives ${how.what}, but no prompt mentions it.`,
       fix: "Write {uv-verdict_criteria} in the system prompt, or mention it in a prompt.",
-    };
+    });
   }
 }
 

@@ -4,7 +4,7 @@ import { partsOf } from "../../flow/rules.ts";
 import { readText } from "../text/document.ts";
 import { gateForm } from "../registry/gate-forms.ts";
 import type { Registered } from "./loaded.ts";
-import { warning, type Codes, type Finding, type Rules } from "./rule.ts";
+import { warning, type Codes, type Rules, type Tell } from "./rule.ts";
 import { escapeSegment } from "../../flow/json-pointer.ts";
 import { placer } from "../../flow/text/places.ts";
 import { inPrompt, textDocument } from "../text/prompt-places.ts";
@@ -22,16 +22,16 @@ export const codes = {
   ),
 } satisfies Codes;
 
-function* checkWords(loaded: Registered): Generator<Finding> {
+function checkWords(loaded: Registered, tell: Tell): void {
   for (const step of loaded.graph.steps.values()) {
     if (step.prompt.file === null || step.prompt.builtIn !== undefined) continue;
-    yield* checkFrontMatter(loaded, step, step.prompt.file);
-    if (step.decide.by === "field") yield* checkIntentWords(loaded, step, step.decide, step.prompt.file);
+    checkFrontMatter(loaded, step, step.prompt.file, tell);
+    if (step.decide.by === "field") checkIntentWords(loaded, step, step.decide, step.prompt.file, tell);
   }
-  yield* checkParameters(loaded);
+  checkParameters(loaded, tell);
 }
 
-function* checkFrontMatter(loaded: Registered, { id, prompt }: Step, file: string): Generator<Finding> {
+function checkFrontMatter(loaded: Registered, { id, prompt }: Step, file: string, tell: Tell): void {
   const read = readText(loaded.files, file);
   if (read.kind !== "text" || !read.text.startsWith("---")) return;
   const listed = frontMatterVariables(read.text);
@@ -43,14 +43,14 @@ function* checkFrontMatter(loaded: Registered, { id, prompt }: Step, file: strin
     ...(surplus.length > 0 ? [`${quoted(surplus)} only in the front matter`] : []),
     ...(lacking.length > 0 ? [`${quoted(lacking)} only in the registry`] : []),
   ];
-  yield {
+  tell({
     code: "UV-FRONT-MATTER",
     document: textDocument(file, placer(read.text), listed.at),
     pointer: "",
     steps: [id],
     message: `The uvVariables in the front matter of ${file} and those of the step "${id}" differ: ${parts.join(", ")}.`,
     fix: "Make the two lists the same, or remove the one in the front matter.",
-  };
+  });
 }
 
 /** `uvVariables` of a front matter, as a list in brackets or with dashes. null: there is none. */
@@ -78,12 +78,7 @@ function frontMatterVariables(
 type ByField = Extract<Decider, { by: "field" }>;
 
 /** One finding for each word that the step's gate would not take. */
-function* checkIntentWords(
-  loaded: Registered,
-  step: Step,
-  decide: ByField,
-  file: string,
-): Generator<Finding> {
+function checkIntentWords(loaded: Registered, step: Step, decide: ByField, file: string, tell: Tell): void {
   const { text } = step.prompt;
   if (!/action|intent/i.test(text)) return;
   const told = new Set<string>();
@@ -92,7 +87,7 @@ function* checkIntentWords(
     if (told.has(word) || isTaken(word, decide)) continue;
     told.add(word);
     const isIntent = (intents as readonly string[]).includes(word);
-    yield {
+    tell({
       code: "PR-INTENT",
       ...inPrompt(loaded.files, step.prompt, at),
       steps: [step.id],
@@ -102,7 +97,7 @@ function* checkIntentWords(
       fix: isIntent
         ? `Use one of: ${decide.allow.join(", ")}; or add "${word}" to allowedIntents, the schema and the transitions.`
         : `Use one of: ${decide.allow.join(", ")}.`,
-    };
+    });
   }
 }
 
@@ -152,7 +147,7 @@ function isTaken(word: string, { allow, always, alias }: ByField): boolean {
 }
 
 /** A parameter that no prompt and no command reads. Where the author's prompt is missing, nobody knows what it would read. */
-function* checkParameters(loaded: Registered): Generator<Finding> {
+function checkParameters(loaded: Registered, tell: Tell): void {
   const { flow, graph, sources } = loaded;
   const all = [...graph.steps.values()];
   if (all.length === 0 || flow.parameters.length === 0) return;
@@ -170,13 +165,13 @@ function* checkParameters(loaded: Registered): Generator<Finding> {
   }
   for (const { name, flag } of flow.parameters) {
     if (read.has(name)) continue;
-    yield {
+    tell({
       code: "PARAM-UNREAD",
       document: sources.agentDocument,
       pointer: `/parameters/${escapeSegment(name)}`,
       message: `No prompt reads the parameter "${name}" (${flag}).${didYouMean(name, unsupplied(loaded))}`,
       fix: `Read it as {uv-${name}} in a prompt and add it to the step's uvVariables, or remove it.`,
-    };
+    });
   }
 }
 

@@ -133,7 +133,7 @@ export function loadMachine(name: string, files: FileTree, world: LoadWorld): Lo
     reach: steps.has(entry.step) ? reachFrom(entry.step, steps) : null,
   };
   // What the rules would miss may stand in the machine.yaml that could not be read.
-  if (!isBroken) findings.push(...checkMachine(whole));
+  if (!isBroken) checkMachine(whole, (finding) => findings.push(finding));
   const problems = toProblems(findings, stages);
   return sorted(resultOf(whole, `${folder}/stages`, problems, [...schemasOf(whole)]));
 }

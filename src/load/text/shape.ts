@@ -1,4 +1,5 @@
 /** Reads a value by its shape: what is missing takes its default, and what is wrong is reported at its place. */
+import { cached } from "../../flow/cached.ts";
 import { isObject, own, type Json, type JsonObject } from "../../flow/json.ts";
 import type { Form, Shape } from "../../flow/shape.ts";
 import type { Code } from "../codes.ts";
@@ -50,13 +51,14 @@ function read(
       const members = value as readonly Json[];
       if (form.filled && members.length === 0)
         return wrong(form, value, "a list with at least one entry", pointer, reader);
+      if (members.every((member) => isReadAsWritten(form.of, member))) return members;
       return members
         .map((member, index) => read(form.of, member, `${pointer}/${index}`, reader, false))
         .filter((member) => member !== undefined);
     }
     case "map":
       if (!isObject(value)) return wrong(form, value, "an object", pointer, reader);
-      return readMembers(form.of, Object.entries(value), pointer, reader);
+      return readMembers(form.of, value, Object.keys(value), pointer, reader);
     case "object":
       if (!isObject(value)) return wrong(form, value, "an object", pointer, reader);
       return readObject(form, value, pointer, reader, false);
@@ -92,13 +94,14 @@ function readObject(
     if (member !== undefined && written === key) known += 1;
     // Of a large registry most keys of most steps are not written.
     if (member === undefined && isSimple) result[key] = field.default;
+    else if (isReadAsWritten(field, member)) result[key] = member;
     else result[key] = read(field, member, `${pointer}/${escapeSegment(written)}`, reader, implied);
   }
   if (form.rest === undefined && known === Object.keys(value).length) return result;
-  const others = Object.entries(value).filter(([key]) => !Object.hasOwn(fields, key));
-  if (form.rest !== undefined) result.rest = readMembers(form.rest, others, pointer, reader);
+  const others = Object.keys(value).filter((key) => !Object.hasOwn(fields, key));
+  if (form.rest !== undefined) result.rest = readMembers(form.rest, value, others, pointer, reader);
   else {
-    for (const [key] of others) {
+    for (const key of others) {
       const instead = form.elsewhere === undefined ? undefined : own(form.elsewhere, key);
       if (instead !== undefined) reportElsewhere(key, instead, pointer, reader);
       else if (form.open === undefined ? !FOREIGN_KEYS.has(key) : onlyNear(key, keys) !== null)
@@ -107,6 +110,16 @@ function readObject(
   }
   return result;
 }
+
+/** Whether there is nothing to say of a value. So it is with most, and then no pointer to it is made. */
+function isReadAsWritten(form: Form, value: Json | undefined): boolean {
+  if (form.kind === "flag") return typeof value === "boolean";
+  if (form.kind !== "text" || typeof value !== "string") return false;
+  if (form.enum !== undefined && !form.enum.includes(value)) return false;
+  return !(form.filled && value === "") && (form.pattern === undefined || patternOf(form).test(value));
+}
+
+const patternOf = cached(({ pattern }: Form & { kind: "text" }) => new RegExp(pattern!, "u"));
 
 type Fields = { readonly [key: string]: Form };
 type Outline = {
@@ -147,13 +160,13 @@ function misspelledIn(
   vital: readonly string[],
   value: JsonObject,
 ): ReadonlyMap<string, string> {
-  const lacking = vital.filter((key) => !Object.hasOwn(value, key));
-  if (lacking.length === 0) return NONE;
+  if (vital.every((key) => Object.hasOwn(value, key))) return NONE;
+  const lacking = new Set(vital.filter((key) => !Object.hasOwn(value, key)));
   const found = new Map<string, string>();
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(fields, key)) continue;
     const near = onlyNear(key, Object.keys(fields));
-    if (near !== null && lacking.includes(near) && !found.has(near)) found.set(near, key);
+    if (near !== null && lacking.has(near) && !found.has(near)) found.set(near, key);
   }
   return found;
 }
@@ -162,13 +175,14 @@ const NONE: ReadonlyMap<string, string> = new Map();
 
 function readMembers(
   of: Form,
-  members: readonly [string, Json][],
+  owner: JsonObject,
+  keys: readonly string[],
   pointer: string,
   reader: Reader,
 ): ReadonlyMap<string, unknown> {
   const result = new Map<string, unknown>();
-  for (const [key, member] of members) {
-    const value = read(of, member, `${pointer}/${escapeSegment(key)}`, reader, false);
+  for (const key of keys) {
+    const value = read(of, owner[key], `${pointer}/${escapeSegment(key)}`, reader, false);
     if (value !== undefined) result.set(key, value);
   }
   return result;
@@ -193,7 +207,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
     return present;
   }
   if (form.filled && value === "") return wrong(form, value, "a string that is not empty", pointer, reader);
-  if (form.pattern && !new RegExp(form.pattern, "u").test(value)) {
+  if (form.pattern && !patternOf(form).test(value)) {
     wrong(form, value, `text that matches ${form.pattern}`, pointer, reader);
   }
   return value;
