@@ -157,7 +157,9 @@ async function send(
 ): Promise<void> {
   switch (answered.kind) {
     case "document":
-      return await sendJson(request, response, answered.status, studio.redact(answered.document));
+      return await sendJson(request, response, answered.status, jsonLine(studio.redact(answered.document)));
+    case "text":
+      return await sendJson(request, response, 200, answered.text);
     case "file": {
       response.writeHead(200, { "Content-Type": answered.type });
       for await (const piece of answered.pieces) {
@@ -197,7 +199,7 @@ async function sendRefusal(
   const [status, refusal] = refusalOf(error);
   if (status === 401) response.setHeader("WWW-Authenticate", "Bearer");
   if (!request.complete) response.setHeader("Connection", "close");
-  await sendJson(request, response, status, studio.redact(refusal)).catch(() => response.destroy());
+  await sendJson(request, response, status, jsonLine(studio.redact(refusal))).catch(() => response.destroy());
 }
 
 /** What is still sent is taken and dropped: a connection that is closed before that is reset, and the answer is lost. */
@@ -227,9 +229,9 @@ async function sendJson(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
-  document: object,
+  text: string,
 ): Promise<void> {
-  const body = Buffer.from(jsonLine(document));
+  const body = Buffer.from(text);
   await sendBody(request, response, status, { type: "application/json; charset=utf-8", body }, false);
 }
 
