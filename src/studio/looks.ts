@@ -183,7 +183,10 @@ export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promis
     damage,
   } satisfies FramesDocument;
   // Ids of runs have no quotes, so that this is the member.
-  const text = jsonLine(studio.redact(document)).replace('"frames":[', (found) => found + fold.frames.text(after, to));
+  const text = jsonLine(studio.redact(document)).replace(
+    '"frames":[',
+    (found) => found + fold.frames.text(after, to),
+  );
   return { kind: "text", text };
 }
 

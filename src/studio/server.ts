@@ -40,7 +40,7 @@ const REQUEST_MS = 30_000;
 const MOST_DISCARDED = 64 * MOST_BODY;
 const SILENT_MS = 500;
 const MOST_CONNECTIONS = 256;
-/** Shorter answers are not worth it. */
+/** Shorter answers are not worth it, unless that was done before. */
 const COMPRESS_FROM = 1024;
 const compress = promisify(gzip);
 
@@ -243,12 +243,12 @@ async function sendBody(
   isHead: boolean,
 ): Promise<void> {
   const accepted = request.headers["accept-encoding"] ?? "";
-  const isShort = body.length < COMPRESS_FROM || !/\bgzip\b/.test(accepted);
-  const sent = isShort ? body : (packed ?? (await compress(body, { level: constants.Z_BEST_SPEED })));
+  const isPacked = /\bgzip\b/.test(accepted) && (packed !== undefined || body.length >= COMPRESS_FROM);
+  const sent = isPacked ? (packed ?? (await compress(body, { level: constants.Z_BEST_SPEED }))) : body;
   response.writeHead(status, {
     "Content-Type": type,
     "Content-Length": sent.length,
-    ...(!isShort && { "Content-Encoding": "gzip" }),
+    ...(isPacked && { "Content-Encoding": "gzip" }),
     Vary: "Accept-Encoding",
   });
   if (!isHead) response.write(sent);

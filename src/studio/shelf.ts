@@ -114,10 +114,7 @@ const MOST_BYTES = 64 * 1024 * 1024;
 /** What every fold weighs besides. */
 const LEAST_BYTES = 4096;
 
-export function createShelf(
-  redact: (text: string) => string = (text) => text,
-  most = MOST_BYTES,
-): FoldShelf {
+export function createShelf(redact: (text: string) => string = (text) => text, most = MOST_BYTES): FoldShelf {
   /** The one that was looked at last comes last. */
   const kept = new Map<string, Kept>();
   let weight = 0;
