@@ -111,9 +111,7 @@ export function createStreams(most = MOST_STREAMS): Streams {
       if (journal === null) return say({ type: "questions", open: 0, runs: [] }, cursor);
       const missed = await missedBy(query.after, cursor, studio, journal);
       if (missed !== null) say(missed, cursor);
-      const asking = await studio.news.asking(journal);
-      const questions = [...asking.values()].reduce((all, one) => all + one, 0);
-      say({ type: "questions", open: questions, runs: [...asking.keys()] }, cursor);
+      say(await studio.news.asked(journal), cursor);
       if (page.run === undefined) return;
       // What `@last` means is settled once.
       const id = await findRun(journal, page.run).then((row) => row.id, unlessRefused);
