@@ -139,6 +139,17 @@ function answering(output: JsonObject): Backend {
   };
 }
 
+for (const name of fixtures)
+  test(`${name}: no name leaves the frames as it is where it has to be hidden`, async () => {
+    const { journal, row } = await open(name);
+    const { fold } = await createShelf(() => "hidden").look("reel", journal, row);
+    const text = fold.frames.text(0, fold.frames.count());
+    const { steps, checks } = fold.flow();
+    for (const word of [...Object.keys(steps), ...Object.keys(checks)])
+      assert.equal(text.includes(JSON.stringify(word)), false, word);
+    assert.equal(fold.frames.slice(0).length, fold.frames.count());
+  });
+
 test("the state at any entry of a long run is worked out from one that is near", async () => {
   const flow = sketchFlow(
     { a: { edges: { next: "b" } }, b: { edges: { next: "a" } } },
