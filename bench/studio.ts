@@ -16,6 +16,7 @@ import { median, row, spread, type Row } from "./measure.ts";
 const LONG = 10_000;
 const MANY = 10_000;
 const LIVING = 1000;
+const FIGURED = 1000;
 const STREAMS = 20;
 
 export async function measureStudio(folder: string, cli: readonly string[]): Promise<readonly Row[]> {
@@ -24,6 +25,7 @@ export async function measureStudio(folder: string, cli: readonly string[]): Pro
     ...(await measureStart(folder, cli, start)),
     ...(await measureLong(folder, start)),
     await measureList(folder, start),
+    ...(await measureFigures(folder, start)),
     await measureHearing(folder, start),
     ...(await measureLiving(folder, start)),
   ];
@@ -177,21 +179,10 @@ async function measureLong(folder: string, start: Start): Promise<readonly Row[]
     const opening = performance.now() - from;
     await alone.stop();
     const studio = await warm(start);
-    let longest = 0;
-    const over = new AbortController();
-    const pinging = (async () => {
-      while (!over.signal.aborted) {
-        longest = Math.max(longest, await timed(() => studio.ask("/api/runs?limit=0")));
-        await delay(1);
-      }
-    })();
-    bytes = await openRun(studio, nameOf(0));
-    over.abort();
-    await pinging;
+    blocked.push(await longestWait(studio, async () => (bytes = await openRun(studio, nameOf(0)))));
     ratios.push(opening / reading);
     folded.push(opening / folding);
     first.push(firstMs / reading);
-    blocked.push(longest);
     await studio.stop();
   }
   await journal.close();
@@ -240,6 +231,61 @@ async function measureList(folder: string, start: Start): Promise<Row> {
   await studio.stop();
   await journal.close();
   return row("the newest of 10,000 runs / listing all", median(ratios), "x", 1.5, spread(ratios));
+}
+
+/** What the screen of figures asks for: at first, and once more when all is worked out. */
+async function measureFigures(folder: string, start: Start): Promise<readonly Row[]> {
+  const journal = await open(folder, "figured");
+  const recorded = await record(folder, 40);
+  await fill(journal, recorded, FIGURED);
+  await delay(10);
+  const since = Date.now();
+  for (let place = FIGURED; place < 1.5 * FIGURED; place++)
+    await (await create(journal, nameOf(place), recorded)).release();
+  // A studio that has worked out others before, as the process that it is compared with has read some.
+  const warmed = async () => {
+    const studio = await start("figured");
+    await studio.ask(`/api/figures?since=${since}`);
+    return studio;
+  };
+  const ratios: number[] = [];
+  const again: number[] = [];
+  const blocked: number[] = [];
+  let bytes = 0;
+  for (let round = 0; round < 5; round++) {
+    const reading = await timed(async () => {
+      for (let place = 0; place < FIGURED; place++) await journal.read(nameOf(place));
+    });
+    const studio = await warmed();
+    ratios.push((await timed(() => studio.ask("/api/figures"))) / reading);
+    again.push(await timed(async () => ({ bytes } = await studio.ask("/api/figures"))));
+    await studio.stop();
+    const other = await warmed();
+    blocked.push(await longestWait(other, () => other.ask("/api/figures")));
+    await other.stop();
+  }
+  await journal.close();
+  return [
+    row("figures of 1,000 runs / reading them", median(ratios), "x", 3, spread(ratios)),
+    row("figures asked for again", median(again), "ms", null, `${(bytes / 1024).toFixed(1)} KB`),
+    row("longest wait of another request while figures are made", median(blocked), "ms", 50, spread(blocked)),
+  ];
+}
+
+/** Of another request, asked again and again while the work is done. */
+async function longestWait(studio: Started, work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  const over = new AbortController();
+  const pinging = (async () => {
+    while (!over.signal.aborted) {
+      longest = Math.max(longest, await timed(() => studio.ask("/api/runs?limit=0")));
+      await delay(1);
+    }
+  })();
+  await work();
+  over.abort();
+  await pinging;
+  return longest;
 }
 
 /** Every entry has the time of its making: from there to each of 20 pages. */

@@ -53,11 +53,11 @@ export async function openStudio(options: StudioOptions): Promise<OpenStudio> {
   const project = findProject(cwd, stateDir, env);
   const closing = new AbortController();
   const door = openDoor(recordPlace(project), env);
-  const shelf = createShelf();
+  const { value: redact, text: redactText } = createRedactor(() => secretsOf({ env, cwd }));
+  const shelf = createShelf(redactText);
   const desk = createDesk(project, options.knowledge, { cwd, stateFlag: stateDir, env });
   const news = withFileNews(createNews(door.journal, shelf, { watch: door.watch }), desk, closing.signal);
   const streams = createStreams();
-  const { value: redact } = createRedactor(() => secretsOf({ env, cwd }));
   const host = options.host ?? "127.0.0.1";
   const readOnly = readOnlyBecause(options, host, project.stateDir);
   const studio: Studio = {

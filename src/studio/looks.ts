@@ -5,6 +5,7 @@ import type { Budget, State } from "../engine/decide/state.ts";
 import type { Journal, RunRow } from "../engine/ports.ts";
 import { differences } from "../flow/difference.ts";
 import type { Json } from "../flow/json.ts";
+import { jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
 import { load } from "../run/load.ts";
 import { openExport, textOf } from "../run/records/bundle.ts";
@@ -170,16 +171,23 @@ export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promis
   const after = queryNumber(asked.query, "after", 0);
   // The first frames of a long run are sent while the rest is read.
   const { fold, damage, isWhole } = await studio.shelf.look("reel", journal, row, after + MOST_FRAMES);
-  const frames = fold.frames.slice(after, after + MOST_FRAMES);
-  return reply({
+  const count = fold.frames.count();
+  const to = Math.min(count, after + MOST_FRAMES);
+  const document = {
     v: 1,
     run: row.id,
     after,
-    frames,
-    events: Math.max(row.events, fold.frames.length),
-    isAll: isWhole && after + frames.length >= fold.frames.length,
+    frames: [],
+    events: Math.max(row.events, count),
+    isAll: isWhole && to >= count,
     damage,
-  } satisfies FramesDocument);
+  } satisfies FramesDocument;
+  // Ids of runs have no quotes, so that this is the member.
+  const text = jsonLine(studio.redact(document)).replace(
+    '"frames":[',
+    (found) => found + fold.frames.text(after, to),
+  );
+  return { kind: "text", text };
 }
 
 export async function lookAtMoment(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
@@ -215,7 +223,8 @@ export async function lookAtWhy(asked: StudioRequest, studio: Studio): Promise<S
   const { journal, row } = await runOf(asked, studio);
   const why = await whyPartly(journal, row.id, asked.params.target);
   const { fold } = await studio.shelf.look("reel", journal, row);
-  const visits = fold.visits.filter(({ step }) => step === why.step);
+  const shownStep = studio.redact(why.step);
+  const visits = fold.visits.filter(({ step }) => step === shownStep);
   return reply({ ...why, visits } satisfies WhyDocument);
 }
 

@@ -10,8 +10,10 @@ export type StudioNews = {
   readonly listen: (listener: NewsListener) => () => void;
   /** Rows of the list, with what is known of each; what is not known yet is worked out and comes with the stream. */
   readonly lines: (journal: Journal, rows: readonly RunRow[]) => Promise<readonly RunLine[]>;
-  /** Open questions by run, of all runs. */
-  readonly asking: (journal: Journal) => Promise<ReadonlyMap<string, number>>;
+  /** The runs that ask something. */
+  readonly asking: (journal: Journal) => Promise<AskingRuns>;
+  /** How many questions are open, for somebody who begins to listen; everybody else is told too where it is news. */
+  readonly asked: (journal: Journal) => Promise<StreamMessage>;
   /** The cursor from which on everybody who listens hears of everything. */
   readonly ready: () => Promise<string>;
   /** Why the journal cannot be read; null: it can. */
@@ -21,6 +23,10 @@ export type StudioNews = {
   /** What has to be done before the process may end. */
   readonly close: () => void;
 };
+
+/** By run: its open questions, and its entries, with which others may take the place of these. */
+export type AskingRuns = ReadonlyMap<string, AskingRun>;
+type AskingRun = { readonly open: number; readonly events: number };
 
 export type NewsListener = {
   /** The same words for all. */
@@ -72,9 +78,9 @@ export function createNews(
   /** Runs that clients know of. */
   const told = new Set<string>();
   let opened: { readonly journal: Journal; cursor: string; version: number; total: number } | null = null;
-  let asks: Promise<Map<string, number>> | null = null;
-  /** How many open questions were told of last: a request may count them before those who listen hear of them. */
-  let asksTold: number | null = null;
+  let asks: Promise<Map<string, AskingRun>> | null = null;
+  /** What was told last of the runs that ask, as text: a request may find them before those who listen hear of them. */
+  let asksTold: string | null = null;
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | null = null;
   /** No listener has heard anything yet, so nothing can be missing. */
@@ -140,6 +146,8 @@ export function createNews(
       opened = null;
       asks = null;
       if (journal !== null) await begin(journal);
+      // What a request found before the cursor was taken may lack what was written in between.
+      asks = null;
       isFirst = false;
       noteProblem(null);
       if (isChanged) await tellReset(journal);
@@ -162,12 +170,12 @@ export function createNews(
 
   const tellReset = async (journal: Journal | null) => {
     say({ type: "reset" });
-    tellAsking(journal === null ? new Map<string, number>() : await asking(journal));
+    tellAsking(journal === null ? new Map<string, AskingRun>() : await asking(journal));
   };
 
-  const tellAsking = (map: ReadonlyMap<string, number>) => {
-    asksTold = sum(map);
-    say({ type: "questions", open: asksTold, runs: [...map.keys()] });
+  const tellAsking = (map: AskingRuns) => {
+    asksTold = textOf(map);
+    say(questionsIn(map));
   };
 
   /** What was known may have changed meanwhile, so all of it is looked at again once it can be read. */
@@ -230,7 +238,7 @@ export function createNews(
     for (const { run } of runs) told.add(run);
     say({ type: "runs", total, runs });
     const map = await asking(journal);
-    if (asksTold !== sum(map)) tellAsking(map);
+    if (asksTold !== textOf(map)) tellAsking(map);
   };
 
   const tellGone = async (journal: Journal) => {
@@ -265,7 +273,7 @@ export function createNews(
 
   /** Once over all runs; afterwards only what is new is looked at. */
   const findAsking = async (journal: Journal) => {
-    const map = new Map<string, number>();
+    const map = new Map<string, AskingRun>();
     for await (const row of everyRow(journal)) {
       const summary = summarise(row);
       if (mayAsk(summary)) count(map, { ...summary, facts: (await factsOf(journal, row)).facts });
@@ -311,6 +319,13 @@ export function createNews(
   return {
     say,
     asking,
+    async asked(journal) {
+      const map = await asking(journal);
+      // What one has heard and others have not would never be told once it is as it was before.
+      if (asksTold !== null && asksTold !== textOf(map)) tellAsking(map);
+      asksTold = textOf(map);
+      return questionsIn(map);
+    },
     problem: () => problem,
     listen(listener) {
       if (listeners.size === 0) {
@@ -354,14 +369,19 @@ function mayAsk({ state }: RunSummary): boolean {
   return state !== "completed" && state !== "failed";
 }
 
-function count(map: Map<string, number>, { run, facts, state }: RunLine): void {
+function count(map: Map<string, AskingRun>, { run, facts, state, events }: RunLine): void {
   const open = state === "completed" || state === "failed" ? 0 : (facts?.questions ?? 0);
   if (open === 0) map.delete(run);
-  else map.set(run, open);
+  else map.set(run, { open, events });
 }
 
-function sum(map: ReadonlyMap<string, number>): number {
-  return [...map.values()].reduce((all, one) => all + one, 0);
+function textOf(map: AskingRuns): string {
+  return JSON.stringify([...map]);
+}
+
+function questionsIn(map: AskingRuns): StreamMessage {
+  const open = [...map.values()].reduce((all, one) => all + one.open, 0);
+  return { type: "questions", open, runs: [...map.keys()] };
 }
 
 /** A cursor names a run, and somebody else may have written the name: nothing in it can pose as part of the stream. */

@@ -4,6 +4,7 @@ import type { Prepared } from "../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
 import type { Entry, Event } from "../flow/event.ts";
 import { createStanding, type RunStanding } from "../run/records/standing.ts";
+import { jsonLine } from "../flow/text/harmless.ts";
 import { flowOf, type Damage } from "../run/records/runs.ts";
 import { openStory, type Moment } from "../story/story.ts";
 import { createFrames, type Frame, type FrameLane } from "../tell/frames.ts";
@@ -12,7 +13,7 @@ import type { LaneSeen, VisitSeen } from "./wire.ts";
 
 export type Reel = {
   readonly add: (moment: Moment) => void;
-  readonly frames: readonly Frame[];
+  readonly frames: FramesKept;
   readonly visits: readonly VisitSeen[];
   /** What a row of the list says of the run. */
   readonly line: LineFold;
@@ -29,6 +30,14 @@ export type Reel = {
   readonly lanesAt: (seq: number) => readonly LaneSeen[];
 };
 
+/** One for each entry, from the first one on: kept as the text that is sent, which takes a tenth of the memory. */
+export type FramesKept = {
+  readonly count: () => number;
+  /** From the place `from` up to `to`, as the members of an array in JSON. */
+  readonly text: (from: number, to: number) => string;
+  readonly slice: (from: number, to?: number) => readonly Frame[];
+};
+
 export type Started = Extract<Event, { type: "run.started" }>;
 type Effects =
   ReturnType<typeof createStanding>["report"]["effects"] extends Map<string, infer E> ? E : never;
@@ -38,11 +47,12 @@ const EVERY = 500;
 
 type Kept = { readonly seq: number; readonly state: State; readonly flow: Prepared };
 
-export function createReel(): Reel {
-  const frames: Frame[] = [];
+/** `redact` takes secrets out of the names in frames. */
+export function createReel(redact: (name: string) => string = same): Reel {
+  const texts: string[] = [];
   const visits: VisitSeen[] = [];
   const kept: Kept[] = [];
-  const next = createFrames();
+  const next = createFrames(remembered(redact));
   const line = createLineFold();
   const { add: addToStanding, standing, report } = createStanding();
   let started: { readonly event: Started; readonly at: number } | null = null;
@@ -58,8 +68,11 @@ export function createReel(): Reel {
     throw new RunnerError("JOURNAL_UNAVAILABLE", "No entry of the run can be read.");
   };
 
+  const slice = (from: number, to?: number) =>
+    JSON.parse(`[${texts.slice(from, to).join(",")}]`) as readonly Frame[];
+
   return {
-    frames,
+    frames: { count: () => texts.length, text: (from, to) => texts.slice(from, to).join(","), slice },
     visits,
     line,
     started: () => begun().event,
@@ -73,7 +86,7 @@ export function createReel(): Reel {
       if (event.type === "run.started") started ??= { event, at };
       if (event.type === "run.started" || event.type === "run.adopted") digest = event.flow;
       const frame = next(moment);
-      frames.push(frame);
+      texts.push(jsonLine(frame));
       for (const [step, visit] of frame[6]?.began ?? []) visits.push({ step, visit, seq });
       line.add(moment);
       addToStanding(moment);
@@ -85,7 +98,7 @@ export function createReel(): Reel {
       return standing(row, { state, flow, digest, last, damage }, time);
     },
     async at(journal, row, seq) {
-      const last = frames.at(-1)?.[0] ?? 0;
+      const last = newest?.entry.seq ?? 0;
       if (seq < 1 || seq > last)
         throw new RunnerError(
           "ENTRY_UNKNOWN",
@@ -101,7 +114,21 @@ export function createReel(): Reel {
       }
       return moment ?? now();
     },
-    lanesAt: (seq) => lanesAt(frames, seq, begun().at),
+    lanesAt: (seq) => lanesAt(slice, seq, begun().at),
+  };
+}
+
+function same(name: string): string {
+  return name;
+}
+
+/** A run has few names, and each of them many times. */
+function remembered(shown: (name: string) => string): (name: string) => string {
+  const known = new Map<string, string>();
+  return (name) => {
+    let found = known.get(name);
+    if (found === undefined) known.set(name, (found = shown(name)));
+    return found;
   };
 }
 
@@ -109,19 +136,40 @@ async function flowFor(journal: Journal, row: RunRow, { event }: Entry, flow: Pr
   return event.type === "run.adopted" ? await flowOf(journal, row.id, event.flow) : flow;
 }
 
-/** Walks back to where each lane began to do what it does. */
-function lanesAt(frames: readonly Frame[], seq: number, startedAt: number): readonly LaneSeen[] {
-  const first = frames[0]?.[0] ?? 1;
-  const changes = frames.slice(0, Math.max(0, seq - first + 1)).filter(([, , , , , lanes]) => lanes !== 0);
-  const last = changes.at(-1)?.[5];
-  return (last || []).map((lane) => {
-    let since = changes.length - 1;
-    while (since > 0 && has(changes[since - 1]![5], lane)) since -= 1;
-    const [step, visit, doing, halted] = lane;
-    return { step, visit, doing, halted: halted === 1, since: startedAt + (changes[since]?.[1] ?? 0) };
-  });
+type Change = { readonly ms: number; readonly lanes: readonly FrameLane[] };
+
+/** Frames that are looked at together on the way back. */
+const BACK = 100;
+
+/** The changes of lanes up to the entry `seq`, the newest first. */
+function* changesBefore(slice: FramesKept["slice"], seq: number): Generator<Change> {
+  for (let to = seq; to > 0; to -= BACK)
+    for (const [, ms, , , , lanes] of slice(Math.max(0, to - BACK), to).toReversed())
+      if (lanes !== 0) yield { ms, lanes };
 }
 
-function has(lanes: Frame[5], [step, visit, doing]: FrameLane): boolean {
-  return lanes !== 0 && lanes.some((lane) => lane[0] === step && lane[1] === visit && lane[2] === doing);
+/** Walks back to where each lane began to do what it does. */
+function lanesAt(slice: FramesKept["slice"], seq: number, startedAt: number): readonly LaneSeen[] {
+  const since = new Map<FrameLane, number>();
+  const going = new Set<FrameLane>();
+  let isFirst = true;
+  for (const { ms, lanes } of changesBefore(slice, seq)) {
+    if (isFirst) for (const lane of lanes) going.add(lane);
+    isFirst = false;
+    for (const lane of going)
+      if (has(lanes, lane)) since.set(lane, ms);
+      else going.delete(lane);
+    if (going.size === 0) break;
+  }
+  return [...since].map(([[step, visit, doing, halted], ms]) => ({
+    step,
+    visit,
+    doing,
+    halted: halted === 1,
+    since: startedAt + ms,
+  }));
+}
+
+function has(lanes: readonly FrameLane[], [step, visit, doing]: FrameLane): boolean {
+  return lanes.some((lane) => lane[0] === step && lane[1] === visit && lane[2] === doing);
 }

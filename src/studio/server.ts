@@ -40,7 +40,7 @@ const REQUEST_MS = 30_000;
 const MOST_DISCARDED = 64 * MOST_BODY;
 const SILENT_MS = 500;
 const MOST_CONNECTIONS = 256;
-/** Shorter answers are not worth it. */
+/** Shorter answers are not worth it, unless that was done before. */
 const COMPRESS_FROM = 1024;
 const compress = promisify(gzip);
 
@@ -157,7 +157,9 @@ async function send(
 ): Promise<void> {
   switch (answered.kind) {
     case "document":
-      return await sendJson(request, response, answered.status, studio.redact(answered.document));
+      return await sendJson(request, response, answered.status, jsonLine(studio.redact(answered.document)));
+    case "text":
+      return await sendJson(request, response, 200, answered.text);
     case "file": {
       response.writeHead(200, { "Content-Type": answered.type });
       for await (const piece of answered.pieces) {
@@ -197,7 +199,7 @@ async function sendRefusal(
   const [status, refusal] = refusalOf(error);
   if (status === 401) response.setHeader("WWW-Authenticate", "Bearer");
   if (!request.complete) response.setHeader("Connection", "close");
-  await sendJson(request, response, status, studio.redact(refusal)).catch(() => response.destroy());
+  await sendJson(request, response, status, jsonLine(studio.redact(refusal))).catch(() => response.destroy());
 }
 
 /** What is still sent is taken and dropped: a connection that is closed before that is reset, and the answer is lost. */
@@ -227,9 +229,9 @@ async function sendJson(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
-  document: object,
+  text: string,
 ): Promise<void> {
-  const body = Buffer.from(jsonLine(document));
+  const body = Buffer.from(text);
   await sendBody(request, response, status, { type: "application/json; charset=utf-8", body }, false);
 }
 
@@ -241,12 +243,12 @@ async function sendBody(
   isHead: boolean,
 ): Promise<void> {
   const accepted = request.headers["accept-encoding"] ?? "";
-  const isShort = body.length < COMPRESS_FROM || !/\bgzip\b/.test(accepted);
-  const sent = isShort ? body : (packed ?? (await compress(body, { level: constants.Z_BEST_SPEED })));
+  const isPacked = /\bgzip\b/.test(accepted) && (packed !== undefined || body.length >= COMPRESS_FROM);
+  const sent = isPacked ? (packed ?? (await compress(body, { level: constants.Z_BEST_SPEED }))) : body;
   response.writeHead(status, {
     "Content-Type": type,
     "Content-Length": sent.length,
-    ...(!isShort && { "Content-Encoding": "gzip" }),
+    ...(isPacked && { "Content-Encoding": "gzip" }),
     Vary: "Accept-Encoding",
   });
   if (!isHead) response.write(sent);

@@ -53,9 +53,10 @@ type Started<T> = {
 /** States share what did not change; most of a frame is a few numbers. */
 const FRAME_BYTES = 400;
 
-const STARTS: { readonly [N in FoldName]: () => Started<Folds[N]> } = {
-  reel: () => {
-    const fold = createReel();
+/** `redact` takes secrets out of what is kept as the text that is sent. */
+const STARTS: { readonly [N in FoldName]: (redact: (text: string) => string) => Started<Folds[N]> } = {
+  reel: (redact) => {
+    const fold = createReel(redact);
     return { fold, add: fold.add, weigh: () => FRAME_BYTES };
   },
   line: () => {
@@ -113,7 +114,7 @@ const MOST_BYTES = 64 * 1024 * 1024;
 /** What every fold weighs besides. */
 const LEAST_BYTES = 4096;
 
-export function createShelf(most = MOST_BYTES): FoldShelf {
+export function createShelf(redact: (text: string) => string = (text) => text, most = MOST_BYTES): FoldShelf {
   /** The one that was looked at last comes last. */
   const kept = new Map<string, Kept>();
   let weight = 0;
@@ -149,7 +150,7 @@ export function createShelf(most = MOST_BYTES): FoldShelf {
     const one: Kept = found ?? {
       row,
       moments: createMoments(row),
-      started: STARTS[name](),
+      started: STARTS[name](redact),
       bytes: LEAST_BYTES,
       damage: null,
       busy: Promise.resolve(),
@@ -164,12 +165,13 @@ export function createShelf(most = MOST_BYTES): FoldShelf {
   const advance = async (key: string, one: Kept, journal: Journal, row: RunRow) => {
     const met = await untilDamage(async () => {
       for await (const slice of one.moments.more(journal)) {
+        let bytes = 0;
         for (const moment of slice) {
           one.started.add(moment);
-          const bytes = one.started.weigh(moment);
-          one.bytes += bytes;
-          if (kept.get(key) === one) weight += bytes;
+          bytes += one.started.weigh(moment);
         }
+        one.bytes += bytes;
+        if (kept.get(key) === one) weight += bytes;
         for (const look of one.waiting) look();
       }
     });

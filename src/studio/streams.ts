@@ -4,8 +4,8 @@ import { jsonLine } from "../flow/text/harmless.ts";
 import { RunnerError } from "../run/errors.ts";
 import { findRun } from "../run/records/runs.ts";
 import { RequestRefusal } from "../serve/refusal.ts";
-import type { Frame } from "../tell/frames.ts";
 import { fromWire } from "./news.ts";
+import type { FramesKept } from "./reel.ts";
 import type { StudioAnswer, StudioRequest, Studio, Wire } from "./route.ts";
 import type { StreamMessage } from "./wire.ts";
 
@@ -111,9 +111,7 @@ export function createStreams(most = MOST_STREAMS): Streams {
       if (journal === null) return say({ type: "questions", open: 0, runs: [] }, cursor);
       const missed = await missedBy(query.after, cursor, studio, journal);
       if (missed !== null) say(missed, cursor);
-      const asking = await studio.news.asking(journal);
-      const questions = [...asking.values()].reduce((all, one) => all + one, 0);
-      say({ type: "questions", open: questions, runs: [...asking.keys()] }, cursor);
+      say(await studio.news.asked(journal), cursor);
       if (page.run === undefined) return;
       // What `@last` means is settled once.
       const id = await findRun(journal, page.run).then((row) => row.id, unlessRefused);
@@ -184,21 +182,24 @@ function send(page: StreamPage, message: StreamMessage, cursor: string, worded: 
 /** Pages that know the same get the same message. */
 function sendNewFrames(
   pages: ReadonlySet<StreamPage>,
-  frames: readonly Frame[],
+  frames: FramesKept,
   cursor: string,
   worded: Wording,
 ): void {
   const messages = new Map<string, StreamMessage>();
   for (const page of pages) {
     const run = page.run!;
-    let known = page.seq ?? Math.max(0, frames.length - OVERLAP);
-    while (known < frames.length) {
+    const count = frames.count();
+    let known = page.seq ?? Math.max(0, count - OVERLAP);
+    for (; known < count; known = Math.min(count, known + MOST_FRAMES)) {
       const key = `${known} ${run}`;
-      const news = frames.slice(known, known + MOST_FRAMES);
-      const message = messages.get(key) ?? { type: "frames", run, frames: news };
+      const message = messages.get(key) ?? {
+        type: "frames",
+        run,
+        frames: frames.slice(known, known + MOST_FRAMES),
+      };
       messages.set(key, message);
       send(page, message, cursor, worded);
-      known += news.length;
     }
     page.seq = known;
   }

@@ -39,8 +39,11 @@ export type FrameMore = {
 /** `from` is null where a run begins, `to` where it ends. `back`: checks failed, and the label had no effect. */
 export type TakenWay = readonly [from: StepId | null, to: StepId | null, label: Label | null, how?: "back"];
 
-/** Gives the frame of each moment; they come in order, from the first one on. Done for every entry of a long run. */
-export function createFrames(): (moment: Moment) => Frame {
+/**
+ * Gives the frame of each moment; they come in order, from the first one on. Done for every entry of a long run.
+ * `named` gives what is shown of a name: a step, a label, a check or a code.
+ */
+export function createFrames(named: (name: string) => string = same): (moment: Moment) => Frame {
   let begun: number | null = null;
   let moved = 0;
   let shown: readonly FrameLane[] = [];
@@ -51,13 +54,13 @@ export function createFrames(): (moment: Moment) => Frame {
     moved += entry.moved ?? 0;
     begun ??= at;
     const ms = Math.max(0, at - begun - moved);
-    const isSame = hasSameLanes(shown, after);
-    if (!isSame) shown = lanesOf(after);
-    let more = moreOf(moment);
+    const isSame = hasSameLanes(shown, after, named);
+    if (!isSame) shown = lanesOf(after, named);
+    let more = moreOf(moment, named);
     const asks = isSame ? asked : openQuestions(after).length;
     if (asks !== asked) more = { ...more, asks };
     asked = asks;
-    const step = "step" in event ? event.step : null;
+    const step = "step" in event ? named(event.step) : null;
     const visit = "step" in event ? event.visit : 0;
     const lanes = isSame ? 0 : shown;
     return more === null
@@ -66,20 +69,29 @@ export function createFrames(): (moment: Moment) => Frame {
   };
 }
 
-function lanesOf({ lanes, halted }: State): readonly FrameLane[] {
+function same(name: string): string {
+  return name;
+}
+
+type Named = (name: string) => string;
+
+function lanesOf({ lanes, halted }: State, named: Named): readonly FrameLane[] {
   const seen: FrameLane[] = [];
-  for (const { step, visit, command } of lanes) seen.push([step, visit, command.type]);
-  for (const { step, visit, command } of halted) seen.push([step, visit, command.type, 1]);
+  for (const { step, visit, command } of lanes) seen.push([named(step), visit, command.type]);
+  for (const { step, visit, command } of halted) seen.push([named(step), visit, command.type, 1]);
   return seen;
 }
 
-function hasSameLanes(shown: readonly FrameLane[], { lanes, halted }: State): boolean {
+function hasSameLanes(shown: readonly FrameLane[], { lanes, halted }: State, named: Named): boolean {
   if (shown.length !== lanes.length + halted.length) return false;
   return shown.every(([step, visit, doing, isHalted], place) => {
     const lane = place < lanes.length ? lanes[place]! : halted[place - lanes.length]!;
     const isKept = place >= lanes.length;
     return (
-      lane.step === step && lane.visit === visit && lane.command.type === doing && (isHalted === 1) === isKept
+      named(lane.step) === step &&
+      lane.visit === visit &&
+      lane.command.type === doing &&
+      (isHalted === 1) === isKept
     );
   });
 }
@@ -87,16 +99,16 @@ function hasSameLanes(shown: readonly FrameLane[], { lanes, halted }: State): bo
 type GrowingMore = { -readonly [key in keyof FrameMore]: FrameMore[key] };
 
 /** null: nothing of it. */
-function moreOf(moment: Moment): FrameMore | null {
+function moreOf(moment: Moment, named: Named): FrameMore | null {
   let more: GrowingMore | null = null;
   const ways = waysIn(moment);
-  if (ways.length > 0) more = { ways };
+  if (ways.length > 0) more = { ways: ways.map((way) => namedWay(way, named)) };
   const began: (readonly [step: StepId, visit: number])[] = [];
   const failed: string[] = [];
   for (const deed of moment.deeds) {
     if (deed.kind === "began" && laneIn(moment.after, deed) !== undefined)
-      began.push([deed.step, deed.visit]);
-    if (deed.kind === "checked" && deed.failed !== null) failed.push(deed.failed.name);
+      began.push([named(deed.step), deed.visit]);
+    if (deed.kind === "checked" && deed.failed !== null) failed.push(named(deed.failed.name));
   }
   if (began.length > 0) (more ??= {}).began = began;
   if (failed.length > 0) (more ??= {}).failed = failed;
@@ -104,8 +116,16 @@ function moreOf(moment: Moment): FrameMore | null {
   const used = usageIn(event);
   if (used !== undefined)
     (more ??= {}).used = [used.turns, used.inputTokens, used.outputTokens, used.costUsd];
-  if (event.type === "run.ended") (more ??= {}).ended = [event.verdict.outcome, event.verdict.code];
+  if (event.type === "run.ended") {
+    const { outcome, code } = event.verdict;
+    (more ??= {}).ended = [outcome, code === null ? null : named(code)];
+  }
   return more;
+}
+
+function namedWay([from, to, label, ...how]: TakenWay, named: Named): TakenWay {
+  const shown = (name: string | null) => (name === null ? null : named(name));
+  return [shown(from), shown(to), shown(label), ...how];
 }
 
 /**

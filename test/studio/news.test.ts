@@ -213,6 +213,80 @@ test("a question that a request has counted before is told of all the same", asy
   await handle.release();
 });
 
+/** A run that is about to ask, and how it goes on. */
+async function askingRun(journal: Journal, id: string) {
+  const asked = people.entries.findIndex(({ event }) => event.type === "step.asked");
+  const told = people.entries.findIndex(({ event }) => event.type === "step.told");
+  const handle = await people.begin(journal, id, asked);
+  return {
+    ask: async () => await handle.append(people.entries.slice(asked, told)),
+    answer: async () => await handle.append(people.entries.slice(told)),
+  };
+}
+
+/** What a page was told last of the runs that ask. */
+const askingIn = (messages: readonly StreamMessage[]) =>
+  messages.flatMap((message) => (message.type === "questions" ? [message.runs.join(" ")] : [])).at(-1);
+
+/** News that wait with their next look at the journal until they are let go. */
+async function heldNews(at: Opened) {
+  const reader = (await at.studio.journal())!;
+  const shelf = createShelf();
+  let held = Promise.resolve();
+  const news = createNews(async () => {
+    await held;
+    return reader;
+  }, shelf);
+  const hold = () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return resolve;
+  };
+  return { hold, news, reader, studio: { ...at.studio, shelf, news } };
+}
+
+test("one question in place of another is told of, although there are as many as before", async () => {
+  await using at = await open();
+  const { hold, news, studio } = await heldNews(at);
+  const [one, two] = [await askingRun(at.journal, "one"), await askingRun(at.journal, "two")];
+  const { client, leave } = await connect({ studio });
+  await until(() => askingIn(client.messages) === "", "nothing is asked yet");
+  await one.ask();
+  await until(() => askingIn(client.messages) === "one", "the first one is told of");
+  const letGo = hold();
+  await one.answer();
+  await two.ask();
+  letGo();
+  await until(() => askingIn(client.messages) === "two", "the second one is told of");
+  leave();
+  news.close();
+});
+
+test("a page that is told more than the others hears when that does not hold any more", async () => {
+  await using at = await open();
+  const { hold, news, studio, reader } = await heldNews(at);
+  const streams = createStreams();
+  const [one, two] = [await askingRun(at.journal, "one"), await askingRun(at.journal, "two")];
+  const first = await connect({ studio }, {}, streams);
+  await until(() => askingIn(first.client.messages) === "", "nothing is asked yet");
+  await one.ask();
+  await until(() => askingIn(first.client.messages) === "one", "a question is told of");
+  await one.answer();
+  await until(() => askingIn(first.client.messages) === "", "it is answered");
+  const letGo = hold();
+  await two.ask();
+  // A request finds the question before any look does, and so does a page that opens now.
+  await news.lines(reader, await reader.rows(["two"]));
+  const second = await connect({ studio }, {}, streams);
+  await until(() => askingIn(second.client.messages) === "two", "the page is told of it");
+  await two.answer();
+  letGo();
+  await until(() => askingIn(second.client.messages) === "", "the page hears that it is answered");
+  first.leave();
+  second.leave();
+  news.close();
+});
+
 test("nobody listens: the journal is not asked anything", async () => {
   let looks = 0;
   const journal = createMemoryJournal();

@@ -49,12 +49,13 @@ for (const name of fixtures) {
     const { flow, entries, adopted } = await readRow(journal, row);
     const { fold, damage } = await createShelf().look("reel", journal, row);
     assert.equal(damage, null);
-    assert.equal(fold.frames.length, entries.length);
-    const lanes = lanesAfter(fold.frames);
+    assert.equal(fold.frames.count(), entries.length);
+    const frames = fold.frames.slice(0);
+    const lanes = lanesAfter(frames);
     const tally = createTally();
     let turns = 0;
     for (const { entry, after } of story(flow, entries, adopted)) {
-      const frame = fold.frames[entry.seq - 1]!;
+      const frame = frames[entry.seq - 1]!;
       assert.deepEqual(frame.slice(0, 3), [entry.seq, frame[1], entry.event.type]);
       const under = [
         ...after.lanes.map(({ step, visit, command }) => [step, visit, command.type]),
@@ -92,7 +93,7 @@ for (const name of fixtures) {
   test(`${name}: every edge that was taken is an edge of the drawing, and every visit was led to once`, async () => {
     const { journal, row } = await open(name);
     const { fold } = await createShelf().look("reel", journal, row);
-    const ways = fold.frames.flatMap((frame) => frame[6]?.ways ?? []);
+    const ways = fold.frames.slice(0).flatMap((frame) => frame[6]?.ways ?? []);
     const { edges } = outlineOf(fold.flow());
     const isDrawn = ([from, to, label, how]: TakenWay) =>
       edges.some(
@@ -114,14 +115,14 @@ for (const name of fixtures) {
       JSON.stringify(edges.map(({ from, label, kind, to }) => [from, label, kind, to])),
     );
     assert.equal(ways.filter(([from]) => from === null).length, 1);
-    const end = fold.frames.findLast((frame) => frame[6]?.ended !== undefined)?.[6]?.ended;
+    const end = fold.frames.slice(0).findLast((frame) => frame[6]?.ended !== undefined)?.[6]?.ended;
     assert.equal(
       ways.some(([, to]) => to === null),
       end?.[0] === "completed",
       String(end),
     );
     // What began was led to: each visit by one way, and only the siblings of a fork meet in one.
-    const begun = fold.frames.flatMap((frame) => frame[6]?.began ?? []);
+    const begun = fold.frames.slice(0).flatMap((frame) => frame[6]?.began ?? []);
     const led = new Set(ways.map(([, to]) => to));
     assert.deepEqual(
       begun.filter(([step]) => !led.has(step)),
@@ -137,6 +138,17 @@ function answering(output: JsonObject): Backend {
     turn: () => Promise.resolve({ kind: "reply", text: "", calls: [], output, usage }),
   };
 }
+
+for (const name of fixtures)
+  test(`${name}: no name leaves the frames as it is where it has to be hidden`, async () => {
+    const { journal, row } = await open(name);
+    const { fold } = await createShelf(() => "hidden").look("reel", journal, row);
+    const text = fold.frames.text(0, fold.frames.count());
+    const { steps, checks } = fold.flow();
+    for (const word of [...Object.keys(steps), ...Object.keys(checks)])
+      assert.equal(text.includes(JSON.stringify(word)), false, word);
+    assert.equal(fold.frames.slice(0).length, fold.frames.count());
+  });
 
 test("the state at any entry of a long run is worked out from one that is near", async () => {
   const flow = sketchFlow(
@@ -184,11 +196,11 @@ test("a run that goes on is read on where it was left, and another run under the
   };
   const shelf = createShelf();
   const first = await shelf.look("reel", growing, { ...row, events: 5 });
-  assert.equal(first.fold.frames.length, 5);
+  assert.equal(first.fold.frames.count(), 5);
   end = all.length;
   const second = await shelf.look("reel", growing, row);
   assert.equal(second.fold, first.fold);
-  assert.equal(second.fold.frames.length, all.length);
+  assert.equal(second.fold.frames.count(), all.length);
   assert.deepEqual(read, [
     [0, 5],
     [5, all.length - 5],
@@ -197,11 +209,11 @@ test("a run that goes on is read on where it was left, and another run under the
   assert.equal(read.length, 2);
   const other = await shelf.look("reel", growing, { ...row, createdAt: row.createdAt + 1 });
   assert.notEqual(other.fold, first.fold);
-  assert.deepEqual(other.fold.frames, first.fold.frames);
+  assert.deepEqual(other.fold.frames.slice(0), first.fold.frames.slice(0));
 });
 
 test("what is kept stays below its bound, and what was looked at last stays", async () => {
-  const shelf = createShelf(30_000);
+  const shelf = createShelf(undefined, 30_000);
   const opened = await Promise.all(fixtures.map(open));
   for (const { journal, row } of opened) {
     await shelf.look("talk", journal, row);
@@ -279,14 +291,14 @@ test("the first entries of a long run are there while the rest is read", async (
   const shelf = createShelf();
   for (const least of [1, 400]) {
     const { fold, isWhole } = await shelf.look("reel", halting, row!, least);
-    assert.ok(fold.frames.length >= least && fold.frames.length <= 400, String(fold.frames.length));
+    assert.ok(fold.frames.count() >= least && fold.frames.count() <= 400, String(fold.frames.count()));
     assert.equal(isWhole, false);
   }
   const looking = shelf.look("reel", halting, row!, 401);
   const early = await Promise.race([looking, new Promise<null>((resolve) => setImmediate(resolve, null))]);
   assert.equal(early, null);
   goOn();
-  assert.ok((await looking).fold.frames.length > 400);
+  assert.ok((await looking).fold.frames.count() > 400);
   const { fold, isWhole } = await shelf.look("reel", halting, row!);
-  assert.deepEqual([fold.frames.length, isWhole], [entries.length, true]);
+  assert.deepEqual([fold.frames.count(), isWhole], [entries.length, true]);
 });

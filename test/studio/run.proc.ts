@@ -163,7 +163,7 @@ describe("the page of a run", withBrowser, () => {
     await first.getByRole("link", { name: "Figures" }).click();
     await first.getByRole("heading", { name: "Figures" }).waitFor();
     assert.ok(loaded.has("/more.js"));
-    assert.ok(bytes() <= 72_500, `${bytes()} bytes with all screens`);
+    assert.ok(bytes() <= 71_000, `${bytes()} bytes with all screens`);
     await context.close();
   });
 

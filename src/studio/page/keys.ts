@@ -32,6 +32,13 @@ export function useKeys(group: string, table: KeyTable): void {
   }, [group]);
 }
 
+/** Moves the focus to the next or the previous of those that a selector names; to the first one where none has it. */
+export function stepFocus(selector: string, by: number, within: ParentNode | null = document): void {
+  const all = [...(within?.querySelectorAll<HTMLElement>(selector) ?? [])];
+  const here = all.findIndex((one) => one.contains(document.activeElement));
+  all[Math.max(0, Math.min(all.length - 1, here === -1 ? 0 : here + by))]?.focus();
+}
+
 /** For the page that lists them. */
 export function allKeys(): readonly { readonly group: string; readonly keys: KeyTable }[] {
   return tables.map(({ group, get }) => ({ group, keys: get() })).toReversed();

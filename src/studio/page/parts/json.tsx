@@ -29,6 +29,30 @@ export function JsonTree({ value, marked = [], open = 2, label }: TreeProps): JS
   );
 }
 
+/** What an answer calls. `open`: how deep each input is open at first. */
+export function CalledTools({
+  calls,
+  open = 2,
+}: {
+  readonly calls: readonly ToolCall[];
+  readonly open?: number;
+}): JSX.Element {
+  return (
+    <>
+      {calls.map(({ id, name, input }) => (
+        <div key={id} class="stack tight">
+          <span>
+            Calls <Foreign text={name} mono />
+          </span>
+          <JsonTree value={input} open={open} />
+        </div>
+      ))}
+    </>
+  );
+}
+
+type ToolCall = { readonly id: string; readonly name: string; readonly input: Json };
+
 type ValueProps = Required<Omit<TreeProps, "label">> & { readonly name?: string; readonly pointer: string };
 
 /** More members than this are drawn when they are asked for. */

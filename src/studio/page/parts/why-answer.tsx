@@ -9,7 +9,7 @@ import { dollars } from "../figures.ts";
 import { ChainPart, FactRow } from "./chain.tsx";
 import { CopyButton } from "./copy.tsx";
 import { Foreign, ForeignBlock } from "./foreign.tsx";
-import { JsonTree } from "./json.tsx";
+import { CalledTools, JsonTree } from "./json.tsx";
 
 type WhyMomentOf = Why["moments"][number];
 type Told = NonNullable<Why["pending"]>["told"][number];
@@ -159,14 +159,7 @@ function ReplyRows({ reply }: { readonly reply: Reply }): JSX.Element {
               <JsonTree value={reply.output} open={3} />
             </div>
           )}
-          {reply.calls.map(({ id, name, input }) => (
-            <div key={id} class="stack tight">
-              <span>
-                Calls <Foreign text={name} mono />
-              </span>
-              <JsonTree value={input} open={1} />
-            </div>
-          ))}
+          <CalledTools calls={reply.calls} open={1} />
           {judgements}
         </>
       );

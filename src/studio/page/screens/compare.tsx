@@ -7,7 +7,7 @@ import type { CompareDocument } from "../../wire-agents.ts";
 import { useAsk } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";
-import { useKeys } from "../keys.ts";
+import { stepFocus, useKeys } from "../keys.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
 import { FlowPicture } from "../parts/graph.tsx";
@@ -34,8 +34,8 @@ export function CompareScreen({ route }: { readonly route: CompareRoute }): JSX.
   const swap = () => go({ at: "compare", a: b, b: a }, { replace: true });
   useKeys("Compare", {
     s: { about: "Swap the runs", run: swap },
-    n: { about: "Next difference", run: () => walk(1) },
-    p: { about: "Previous difference", run: () => walk(-1) },
+    n: { about: "Next difference", run: () => stepFocus("[data-difference]", 1) },
+    p: { about: "Previous difference", run: () => stepFocus("[data-difference]", -1) },
   });
   return (
     <ScreenFrame crumbs={[{ text: "Runs", to: ALL_RUNS }, { text: "Compare" }]}>
@@ -55,12 +55,6 @@ export function CompareScreen({ route }: { readonly route: CompareRoute }): JSX.
       </Await>
     </ScreenFrame>
   );
-}
-
-function walk(by: 1 | -1): void {
-  const rows = [...document.querySelectorAll<HTMLElement>("[data-difference]")];
-  const here = rows.findIndex((row) => row === document.activeElement);
-  rows[Math.max(0, Math.min(rows.length - 1, here === -1 ? 0 : here + by))]?.focus();
 }
 
 function Compared({ document }: { readonly document: CompareDocument }): JSX.Element {

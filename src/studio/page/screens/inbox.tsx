@@ -6,7 +6,7 @@ import type { QuestionsDocument, QuestionSeen } from "../../wire.ts";
 import { useAsk } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { PageLink } from "../go.tsx";
-import { useKeys } from "../keys.ts";
+import { stepFocus, useKeys } from "../keys.ts";
 import { useLive, useSeconds } from "../listen.ts";
 import { Columns } from "../parts/columns.tsx";
 import { CopyCommand } from "../parts/copy.tsx";
@@ -40,6 +40,8 @@ export function InboxScreen(): JSX.Element {
       shown.map((card) => (cardKey(card.question) === cardKey(question) ? { question, became } : card)),
     );
   const open = cards.filter(({ became }) => became === null).length;
+  // From card to card: a key that answers works only in the card that has the focus.
+  const step = (by: number) => stepFocus("[data-question]", by);
   useKeys("Inbox", {
     j: { about: "Next question", run: () => step(1) },
     k: { about: "Previous question", run: () => step(-1) },
@@ -90,13 +92,6 @@ export function InboxScreen(): JSX.Element {
       </Await>
     </ScreenFrame>
   );
-}
-
-/** Moves the focus from card to card: a key that answers works only in the card that has it. */
-function step(by: 1 | -1): void {
-  const cards = [...document.querySelectorAll<HTMLElement>("[data-question]")];
-  const here = cards.findIndex((card) => card.contains(document.activeElement));
-  cards[Math.max(0, Math.min(cards.length - 1, here === -1 ? 0 : here + by))]?.focus();
 }
 
 function QuestionCard({

@@ -6,11 +6,11 @@ import type { RunDocument, TalkDocument } from "../../wire.ts";
 import { useAsk } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";
-import { useKeys } from "../keys.ts";
+import { stepFocus, useKeys } from "../keys.ts";
 import { useLive } from "../listen.ts";
 import { CopyButton, CopyCommand } from "../parts/copy.tsx";
 import { Foreign, ForeignBlock } from "../parts/foreign.tsx";
-import { JsonTree } from "../parts/json.tsx";
+import { CalledTools, JsonTree } from "../parts/json.tsx";
 import { usePages } from "../parts/pages.ts";
 import { RunHead, RunTabs } from "../parts/run-head.tsx";
 import { Await, Blank, Failed, Loading } from "../parts/status.tsx";
@@ -68,14 +68,8 @@ function Talk({ route, version }: { readonly route: TalkRoute; readonly version:
     { length: pages },
     (_, page) => paged.pages.get(page * PAGE_OF_TALK)?.utterances ?? [],
   ).flat();
-  const step = (by: number, isTurn: boolean) => {
-    const all = [
-      ...(list.current?.querySelectorAll<HTMLElement>(isTurn ? "li[data-role=assistant]" : "li[data-role]") ??
-        []),
-    ];
-    const at = all.findIndex((one) => one === globalThis.document.activeElement);
-    all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
-  };
+  const step = (by: number, isTurn: boolean) =>
+    stepFocus(isTurn ? "li[data-role=assistant]" : "li[data-role]", by, list.current);
   useKeys("Conversation", {
     n: { about: "Next utterance", run: () => step(1, false) },
     p: { about: "Previous utterance", run: () => step(-1, false) },
@@ -213,14 +207,7 @@ function Words({ utterance }: { readonly utterance: UtteranceOf }): JSX.Element 
         <>
           {utterance.text !== "" && <ForeignBlock text={utterance.text} />}
           {utterance.output !== undefined && <JsonTree value={utterance.output} open={3} />}
-          {utterance.calls.map(({ id, name, input }) => (
-            <div key={id} class="stack tight">
-              <span>
-                Calls <Foreign text={name} mono />
-              </span>
-              <JsonTree value={input} />
-            </div>
-          ))}
+          <CalledTools calls={utterance.calls} />
         </>
       );
     case "error":

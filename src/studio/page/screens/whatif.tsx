@@ -6,7 +6,7 @@ import type { AgentsDocument, WhatIfDocument } from "../../wire-agents.ts";
 import { useAsk, useAskInParts, type RefusedRequest } from "../ask.ts";
 import { ScreenFrame } from "../frame.tsx";
 import { go, PageLink } from "../go.tsx";
-import { useKeys } from "../keys.ts";
+import { stepFocus, useKeys } from "../keys.ts";
 import { useFilesOf } from "../listen.ts";
 import { CopyCommand } from "../parts/copy.tsx";
 import { Foreign } from "../parts/foreign.tsx";
@@ -76,8 +76,8 @@ export function WhatIfScreen({ route }: { readonly route: WhatIfRoute }): JSX.El
 function WhatIfOf({ agent }: { readonly agent: string }): JSX.Element {
   const asked = useAskInParts<WhatIfDocument>(`whatif/${encodeURIComponent(agent)}`, useFilesOf(agent));
   useKeys("What if", {
-    n: { about: "Next changed run", run: () => walk(1) },
-    p: { about: "Previous changed run", run: () => walk(-1) },
+    n: { about: "Next changed run", run: () => stepFocus("[data-whatif] a", 1) },
+    p: { about: "Previous changed run", run: () => stepFocus("[data-whatif] a", -1) },
   });
   const problems = problemsIn(asked.error);
   if (problems !== null)
@@ -117,12 +117,6 @@ function WhatIfOf({ agent }: { readonly agent: string }): JSX.Element {
       )}
     </Await>
   );
-}
-
-function walk(by: 1 | -1): void {
-  const rows = [...document.querySelectorAll<HTMLElement>("[data-whatif] a")];
-  const here = rows.findIndex((row) => row === document.activeElement);
-  rows[Math.max(0, Math.min(rows.length - 1, here === -1 ? 0 : here + by))]?.focus();
 }
 
 function problemsIn(error: RefusedRequest | null): NonNullable<Refusal["problems"]> | null {

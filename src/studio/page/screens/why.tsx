@@ -1,7 +1,7 @@
 /** Why a visit went the way it did, on a page of its own. */
 import type { JSX } from "preact";
 import { ScreenFrame, visitCrumbs } from "../frame.tsx";
-import { useKeys } from "../keys.ts";
+import { stepFocus, useKeys } from "../keys.ts";
 import { useLive } from "../listen.ts";
 import { Inspector } from "../parts/inspector.tsx";
 import type { Route } from "../route.ts";
@@ -11,11 +11,7 @@ type WhyRoute = Extract<Route, { readonly at: "why" }>;
 export function WhyScreen({ route: { run, visit } }: { readonly route: WhyRoute }): JSX.Element {
   const events = useLive((now) => now.runs.get(run)?.events ?? 0);
   const parts = () => [...document.querySelectorAll<HTMLDetailsElement>(".chain > .chain-part")];
-  const step = (by: number) => {
-    const all = parts().map((part) => part.querySelector("summary")!);
-    const at = all.findIndex((one) => one === document.activeElement);
-    all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
-  };
+  const step = (by: number) => stepFocus(".chain > .chain-part > summary", by);
   useKeys("Why", {
     n: { about: "Next part", run: () => step(1) },
     p: { about: "Previous part", run: () => step(-1) },
