@@ -176,8 +176,12 @@ function casesOf(reading: TestReading, shared: Shared, written: Json, pointer: s
     const filled = readQuietly(reading, whole, pointer);
     return filled === undefined ? [] : [testOf(reading, shared, filled, pointer)];
   });
-  const isRepeated = (at: number) => tests.slice(0, at).some(({ name }) => name === tests[at]!.name);
-  return tests.map((test, at) => (isRepeated(at) ? numbered(test, at + 1) : test));
+  const names = new Set<string>();
+  return tests.map((test, at) => {
+    const isRepeated = names.has(test.name);
+    names.add(test.name);
+    return isRepeated ? numbered(test, at + 1) : test;
+  });
 }
 
 function numbered(test: FlowTest, number: number): FlowTest {

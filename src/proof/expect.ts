@@ -5,7 +5,7 @@
 import { isWithin, readComparison, readLeg } from "../flow/expectation.ts";
 import type { ExpectKey, Expected } from "../flow/flow-test.ts";
 import { isObject, own, sameJson, type Json, type JsonObject } from "../flow/json.ts";
-import { readPattern } from "../flow/text/pattern.ts";
+import { readPattern, TooManySteps } from "../flow/text/pattern.ts";
 import type { Heard, Observed } from "./observe.ts";
 
 /** What does not hold. `at`: where below the key. */
@@ -43,16 +43,29 @@ export function unmetIn(
   return Object.entries(expect.values).flatMap(([key, expected]) => {
     // Snapshots are files: the ground that has them compares them.
     if (key === "snapshot") return [];
-    const found =
-      key === "said"
-        ? unsaid(expected, heard)
-        : key === "files"
-          ? misfiled(expected, own(observed, key))
-          : key === "visits"
-            ? mismatch(expected, counted(expected, own(observed, key)), null, "")
-            : mismatch(expected, own(observed, key), key as ExpectKey, "");
+    const found = mismatchOf(key, expected, observed, heard);
     return found === null ? [] : [{ key, line: expect.lines[key] ?? line, ...found }];
   });
+}
+
+/** A pattern that takes too long shows nothing: neither that a text matches it nor that none does. */
+function mismatchOf(
+  key: string,
+  expected: Json,
+  observed: Observed,
+  heard: readonly Heard[],
+): Mismatch | null {
+  const got = own(observed, key);
+  try {
+    if (key === "said") return unsaid(expected, heard);
+    if (key === "files") return misfiled(expected, got);
+    if (key === "visits") return mismatch(expected, counted(expected, got), null, "");
+    return mismatch(expected, got, key as ExpectKey, "");
+  } catch (error) {
+    if (error instanceof TooManySteps)
+      return { at: "", expected, got: "a text that takes too long to match with this pattern" };
+    throw error;
+  }
 }
 
 /** A step that was never visited was visited 0 times, unless it is expected to be absent. */

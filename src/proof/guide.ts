@@ -28,15 +28,16 @@ const SHOW: { readonly [kind in ElementKind]: readonly Persona[] } = {
   branches: ["random", "nearly"],
   checks: ["plain", "eager"],
   editions: ["plain", "eager"],
-  answers: ["random", "lost", "refusing", "truncated"],
-  limits: ["flaky", "stubborn", "refusing", "injected"],
+  answers: ["random", "lost", "refusing", "truncated", "nearly", "eager"],
+  limits: ["flaky", "stubborn", "refusing", "injected", "grabbing", "random"],
   boundaries: ["random", "grabbing", "injected"],
   data: ["random", "nearly"],
 };
 
 export function createGuide(flow: Flow): Guide {
   const ways = new Map<StepId, WayTo>();
-  const elements = elementsOf(flow).filter(({ step }) => step !== null);
+  // What is about the flow as a whole is looked for from its beginning on.
+  const elements = elementsOf(flow).map(({ id, step, kind }) => ({ id, kind, step: step ?? flow.entry }));
   let known = -1;
   /** How often a run began at a step since it last showed something new. */
   const tried = new Map<StepId, number>();
@@ -51,9 +52,9 @@ export function createGuide(flow: Flow): Guide {
     left = new Map();
     for (const { id, step, kind } of elements) {
       if (hits.has(id)) continue;
-      left.set(step!, (left.get(step!) ?? 0) + 1);
-      const askers = missing.get(step!) ?? new Set();
-      missing.set(step!, askers);
+      left.set(step, (left.get(step) ?? 0) + 1);
+      const askers = missing.get(step) ?? new Set();
+      missing.set(step, askers);
       for (const persona of SHOW[kind]) askers.add(persona);
     }
     wanted = [...missing.keys()].filter((step) => ways.has(step));

@@ -74,9 +74,9 @@ export function replyAs(
   return { ...reply, step: step.id };
 }
 
-/** What the choice between its kinds of answers is about. */
+/** What the choice between its kinds of answers is about; no choice within a kind has this name. */
 export function kindOf({ id }: Pick<Step, "id">, persona: Persona): string {
-  return `${id} ${persona}`;
+  return `${id} as ${persona}`;
 }
 
 /** A number with which the persona does not answer plainly, if it ever does. */

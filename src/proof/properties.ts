@@ -236,6 +236,7 @@ function badWords(flow: Prepared, { heard, entries, outside }: FuzzedRun): Found
 }
 
 function leaked(_flow: Prepared, { entries, canaries }: FuzzedRun): Found {
+  if (canaries.length === 0) return null;
   const isIn = (value: unknown) => {
     const text = JSON.stringify(value);
     return canaries.some((canary) => text.includes(canary));

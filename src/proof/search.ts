@@ -243,7 +243,7 @@ function goRound(flow: Prepared, from: State, circle: Course, element: Element):
       const moment = taken(flow, state, choice);
       if (moment === null) return null;
       course.push(choice);
-      for (const shown of shownIn(moment)) if (shown === element.id) return course;
+      if (shownIn(moment).includes(element.id)) return course;
       if (moment.after.pending.length === 0) return null;
       state = moment.after;
     }

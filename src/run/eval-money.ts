@@ -5,6 +5,9 @@ import { usageIn } from "../story/tally.ts";
 import type { Result } from "../tell/result.ts";
 import type { EvalRecord, PlacedRun } from "./eval-record.ts";
 
+/** The next call of a run may be so many times as large as the largest before. */
+const GROWTH = 3;
+
 /** `runs`: as they are now. */
 export function createMoney({ budgetUsd, scripts }: EvalRecord, runs: readonly PlacedRun[]) {
   const isFree = scripts.length > 0;
@@ -14,7 +17,9 @@ export function createMoney({ budgetUsd, scripts }: EvalRecord, runs: readonly P
   const committed = () =>
     runs.reduce((sum, { state, costUsd, setAside, model }, at) => {
       const held =
-        state === "running" ? Math.max((setAside ?? 0) + (largest.get(model) ?? 0), live.get(at) ?? 0) : 0;
+        state === "running"
+          ? Math.max((setAside ?? 0) + GROWTH * (largest.get(model) ?? 0), live.get(at) ?? 0)
+          : 0;
       return sum + (costUsd ?? 0) + held;
     }, 0);
   return {
@@ -43,6 +48,7 @@ export function createMoney({ budgetUsd, scripts }: EvalRecord, runs: readonly P
       // The first run of a model shows how large its calls are: until then nothing of it runs beside it.
       if (!largest.has(model) && its.some(({ state }) => state === "running")) return "nothing";
       const amount = amountFor(ended, budgetUsd);
+      // One run may exceed the budget by the growth of one call, but not all that are side by side.
       const margin = largest.get(model) ?? 0;
       return committed() + amount + margin <= budgetUsd ? amount : "nothing";
     },

@@ -232,18 +232,26 @@ const NOBODY = { id: "redacted", options: null };
 // What the flow itself says, and so may stay.
 
 function hider(flows: readonly Flow[]): Hide {
-  const known = new Set(
-    flows.flatMap(({ steps, checks }) => [
-      ...Object.values(steps).flatMap(vocabulary),
-      ...Object.values(checks).flatMap(({ name, pattern }) => [name, pattern]),
-    ]),
-  );
+  const known = flows.map(ownWords);
   const listenedFor = flows.flatMap(({ stop }) =>
     partsOf(stop).flatMap((part) =>
       part.kind === "keyword" ? [part.text] : part.kind === "signal" ? [part.type] : [],
     ),
   );
-  return (text) => (known.has(text) ? text : around(text, listenedFor));
+  return (text) => (known.some((words) => words.has(text)) ? text : around(text, listenedFor));
+}
+
+const wordsOf = new WeakMap<Flow, ReadonlySet<string>>();
+
+function ownWords(flow: Flow): ReadonlySet<string> {
+  const ready = wordsOf.get(flow);
+  if (ready !== undefined) return ready;
+  const words = new Set([
+    ...Object.values(flow.steps).flatMap(vocabulary),
+    ...Object.values(flow.checks).flatMap(({ name, pattern }) => [name, pattern]),
+  ]);
+  wordsOf.set(flow, words);
+  return words;
 }
 
 function around(text: string, phrases: readonly string[]): string {

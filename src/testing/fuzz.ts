@@ -88,14 +88,24 @@ export async function fuzz(flow: Prepared, options: FuzzOptions = {}): Promise<F
     const way = isGuided && more(5) > 0 ? guide.wayTo(hits, more) : null;
     const least = isGuided ? varied(more, rare) : more;
     let odd: { readonly persona: Persona; readonly about: string } | null = null;
-    const next: Draw["next"] = (of, about) =>
-      odd !== null && about === odd.about ? oddAnswer(odd.persona, least) : least(of, about);
+    const same = new Map<string, number>();
+    const next: Draw["next"] = (of, about) => {
+      const key = `${of} ${about}`;
+      const before = constant !== undefined && about !== undefined ? same.get(key) : undefined;
+      if (before !== undefined) return before;
+      const value = odd !== null && about === odd.about ? oddAnswer(odd.persona, least) : least(of, about);
+      same.set(key, value);
+      return value;
+    };
     const persona = personas[least(personas.length)]!;
     const cast: Persona[] = way === null ? [] : [...way.cast];
+    const mayAsk = (step: StepId) => guide.askers(hits, step).filter((one) => personas.includes(one));
+    // Limits are reached by one that answers alike each time, most other things by one that suits the step.
+    const [constant] = way === null || more(2) === 0 ? [] : oneOf(mayAsk(way.step), more);
     const draw = createDraw(way?.numbers ?? [], next);
     const who = (step: Step) => {
       guide.note({ step: step.id, cast, numbers: draw.drawn });
-      const askers = way === null ? [] : guide.askers(hits, step.id).filter((one) => personas.includes(one));
+      const askers = way === null ? [] : constant === undefined ? mayAsk(step.id) : [constant];
       const asker = askers[least(askers.length || 1, `${step.id} who`)] ?? persona;
       odd = askers.length > 0 && more(4) > 0 ? { persona: asker, about: kindOf(step, asker) } : null;
       return asker;
@@ -143,6 +153,10 @@ export async function shownBy(
 }
 
 const BREATH = 64;
+
+function oneOf<T>(all: readonly T[], more: (of: number) => number): readonly T[] {
+  return all.length === 0 ? [] : [all[more(all.length)]!];
+}
 
 function endOf({ state: { verdict }, thrown }: HostileRun): string {
   if (thrown !== null || verdict === null) return "no verdict";

@@ -160,8 +160,10 @@ export function createTurns(order: readonly StepId[]): Turns {
   return {
     beside: (step) => working.filter((one) => one !== step),
     now: (lanes) => {
-      working = lanes.map(({ step }) => step).toSorted((a, b) => placeOf(a) - placeOf(b));
+      working = lanes.map(({ step }) => step);
+      if (working.length > 1) working = working.toSorted((a, b) => placeOf(a) - placeOf(b));
       [first] = working;
+      if (waiting.length === 0) return;
       const woken = waiting;
       waiting = [];
       for (const wake of woken) wake();

@@ -550,6 +550,7 @@ test("a file that cannot be read is one finding, and the others are read all the
   const { tests, problems } = read(one({}), {
     [`${FOLDER}/b.yaml`]: "tests: [",
     [`${FOLDER}/c.yaml`]: "tests:\n  - name: x\n    name: y\n",
+    [`${FOLDER}/d.json`]: `{"tests":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
   });
   assert.deepEqual(
     tests.map(({ name }) => name),
@@ -560,8 +561,10 @@ test("a file that cannot be read is one finding, and the others are read all the
     [
       ["TEST-KEY", "b.yaml"],
       ["TEST-KEY", "c.yaml"],
+      ["TEST-KEY", "d.json"],
     ],
   );
+  assert.match(problems[2]!.message, /nested too deeply/);
   const gone = testsIn(FLOW, filesOf({}), FILE);
   assert.match(gone.problems[0]!.message, /does not exist/);
 });

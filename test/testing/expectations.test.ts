@@ -6,6 +6,7 @@ import { EXPECT_KEYS } from "../../src/flow/flow-test.ts";
 import { OF_A_COPY } from "../../src/load/text/test-parts.ts";
 import { readTests } from "../../src/load/tests.ts";
 import { reasonsFor, visitToLookAt } from "../../src/proof/because.ts";
+import { unmetIn } from "../../src/proof/expect.ts";
 import { unmetRows } from "../../src/proof/unmet-text.ts";
 import { load } from "../../src/run/load.ts";
 import { createFiles } from "../../src/run/world/files.ts";
@@ -90,6 +91,22 @@ for (const [key, [holds, fails, got]] of Object.entries(ROWS))
     assert.notEqual(unmet[0]!.expected, undefined);
     if (got !== undefined) assert.deepEqual(unmet[0]!.got, got);
   });
+
+test("a pattern that takes too long fails what it is about, whether it is to occur or not, and nothing else", () => {
+  const heard = [{ step: "a", visit: 1, system: "", said: "", text: "a".repeat(20_000) }];
+  const slow = "re:(a{1,50}b?){1,60}QQ";
+  for (const said of [{ saw: slow }, { unseen: [slow] }]) {
+    const expect = { lines: {}, values: { said, outcome: "failed" } };
+    const observed = { outcome: "completed" } as Parameters<typeof unmetIn>[1];
+    assert.deepEqual(
+      unmetIn(expect, observed, heard, 1).map(({ key, got }) => [key, got]),
+      [
+        ["said", "a text that takes too long to match with this pattern"],
+        ["outcome", "completed"],
+      ],
+    );
+  }
+});
 
 const GONE = [
   "initial.issue next -> continuation.issue",

@@ -11,6 +11,8 @@ import { fuzz, shownBy, type Fuzzed } from "../../src/testing/fuzz.ts";
 import { actionSchema, sketchCheck, sketchFlow, sketchPrompt } from "../../src/testing/flows.ts";
 import type { FuzzParts } from "../../src/testing/hostile.ts";
 import { FUZZ_PERSONAS } from "../../src/cli/commands.ts";
+import { elementsOf } from "../../src/proof/elements.ts";
+import { exampleAgents } from "../proof/examples.ts";
 import { PERSONA_NAMES } from "../../src/proof/personas.ts";
 
 const FLOW: Flow = sketchFlow(
@@ -283,6 +285,16 @@ test("guided runs show at least what three times as many random ones do", async 
     );
   }
 });
+
+for (const { name, flow } of await exampleAgents())
+  test(`${name}: guided runs show at least what three times as many random ones do`, async () => {
+    const shown = ({ hits }: Fuzzed) => elementsOf(flow).filter(({ id }) => hits.has(id)).length;
+    for (const seed of [1, 2]) {
+      const guided = shown(await fuzz(flow, { runs: 300, seed }));
+      const random = shown(await fuzz(flow, { runs: 900, seed, isGuided: false }));
+      assert.ok(guided >= random, `seed ${seed}: ${guided} and ${random}`);
+    }
+  });
 
 test("the command offers every persona", () => {
   assert.deepEqual([...FUZZ_PERSONAS], [...PERSONA_NAMES]);

@@ -55,6 +55,8 @@ export function createCapture(
 
 /** The text itself when it is short enough, else its head and tail. */
 export function clipCaptured(text: string, limit: number): string {
+  // No character takes more than three bytes for each unit of the string.
+  if (text.length * 3 <= limit && text.isWellFormed()) return text;
   const capture = createCapture(limit);
   capture.write(Buffer.from(text));
   return capture.text();

@@ -136,7 +136,8 @@ function faults(...list: readonly Fault[]): Parsed {
 
 function inWords(message: string): string {
   if (message.startsWith("Excessive alias count")) return "its aliases expand to too many values";
-  if (message.startsWith("Maximum call stack")) return "it is nested too deeply";
+  // The parser meets the end of the stack in a call or in one of its regular expressions.
+  if (/^Maximum call stack|: Stack overflow$/.test(message)) return "it is nested too deeply";
   if (message.startsWith("Tabs are not allowed"))
     return "a tab is used for indentation; YAML allows only spaces";
   if (message === "With stringKeys, all keys must be strings") return "a key must be a plain word";
