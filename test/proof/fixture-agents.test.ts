@@ -76,3 +76,16 @@ test("steps and transitions of every fixture agent are covered by generated test
   }
   assert.ok(doubted < flows.size / 20, `${doubted} transitions are neither covered nor proved`);
 });
+
+for (const [key, steps] of [
+  ["check-006", 1],
+  ["check-232", 1],
+  ["check-522", 2],
+] as const)
+  test(`fuzz finds the answers of ${key} that fit their schema and end the run for want of a label`, async () => {
+    const { name, tree } = storedAgents().find((stored) => stored.key === key)!;
+    const { flow } = await load(name, { cwd: JOURNALS, files: filesOf(tree) });
+    const { weaknesses } = await fuzz(await prepareFlow(flow!), { runs: 60 });
+    const legal = weaknesses.filter(({ code }) => code === "FUZZ-LEGAL-END");
+    assert.equal(new Set(legal.map(({ step }) => step)).size, steps);
+  });

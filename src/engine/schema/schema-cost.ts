@@ -146,7 +146,7 @@ export function sizeOf(value: Json): number {
   if (typeof value === "string") return 1 + value.length / 64;
   if (typeof value !== "object" || value === null) return 1;
   let size = 1;
-  if (Array.isArray(value)) for (const member of value as readonly Json[]) size += 1 + sizeOf(member);
-  else for (const key in value) size += 1 + sizeOf((value as JsonObject)[key]!);
+  if (isObject(value)) for (const key in value) size += 1 + sizeOf(value[key]!);
+  else for (const member of value) size += 1 + sizeOf(member);
   return size;
 }
