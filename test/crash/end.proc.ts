@@ -335,6 +335,7 @@ async function oneRun(
   done: string[],
 ): Promise<void> {
   let hit: Hit | null = null;
+  let isHalfWritten = false;
   let args: readonly string[] | null = world.begin;
   for (const [time, { place, blow }] of chances.entries()) {
     done.push(`${blow} at ${strikeText(world, place)}`);
@@ -349,7 +350,7 @@ async function oneRun(
       tally.strikes += 1;
       if (time > 0) tally.again += 1;
       checkExit(hit, blow);
-      await checkStruck(world, place, blow, time > 0);
+      isHalfWritten = await checkStruck(world, place, blow, time > 0, isHalfWritten);
     }
     args = await world.resume();
     if (args === null || !hit.isHit) break;
@@ -397,22 +398,25 @@ function checkExit(hit: Hit, blow: Blow): void {
 }
 
 /**
- * Only power that fails in the middle of writing files can leave a checkout half written until the next resume. At a
- * resume the nth git can be any of the recorded ones.
+ * Only power that fails in the middle of writing files can leave a checkout half written, until a resume comes to it: as
+ * long as that is so, a note says it. At a resume the nth git can be any of the recorded ones. Gives whether it may be so.
  */
 async function checkStruck(
   { home, git, scenario, recorded }: Struck,
   place: Place,
   blow: Blow,
   again: boolean,
-): Promise<void> {
+  wasHalfWritten: boolean,
+): Promise<boolean> {
   const { on = "main", users = [] } = scenario;
   assert.equal(await git(home, "symbolic-ref", "--short", "HEAD"), on);
   const isMerge = place.what === "git" && (again || recorded.gits[place.nth - 1]?.command === "merge");
-  if (isMerge && (blow === "kill all" || blow === "kill, git slow")) return;
+  if (isMerge && (blow === "kill all" || blow === "kill, git slow")) return true;
   // A sandbox ends with the process that made it.
-  if (place.what === "filter" && blow.startsWith("kill")) return;
+  if (place.what === "filter" && blow.startsWith("kill")) return true;
+  if (wasHalfWritten && existsSync(join(home, ".git/info/lockstep-merge.json"))) return true;
   assert.deepEqual(linesOf(await git(home, "status", "--porcelain")), users, "the checkout of the user");
+  return false;
 }
 
 async function checkEnded(world: Struck, stand: StandIn | undefined, last: Hit): Promise<void> {
