@@ -32,6 +32,7 @@ export function movesOf({ edges }: Pick<Step, "edges">): readonly Branch["move"]
   return found;
 }
 
+/** Not by `branchesOf`: this is done for every step of a flow that is checked, and nobody reads the words. */
 function addMoves(move: Move, found: Branch["move"][]): void {
   switch (move.kind) {
     case "goto":

@@ -29,7 +29,7 @@ const MOST_NAMES = 1000;
 function shared(name: string): string {
   const known = names.get(name);
   if (known !== undefined) return known;
-  // The name of a member is compared by its place in memory.
+  // V8 keeps one copy of each property name, and compares such names by address.
   const [member = name] = Object.keys({ [name]: null });
   if (names.size < MOST_NAMES) names.set(name, member);
   return member;

@@ -129,7 +129,7 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
   return endOf(result, last, isDamaged);
 }
 
-/** A script that an earlier stretch was driven with goes on where that one left it, as any script that is recorded. */
+/** The script to begin with. undefined: none was given, or it is the recorded one, which continues where it stopped. */
 async function unlessRecorded(
   script: StretchOptions["script"],
   journal: Journal,
