@@ -2,7 +2,7 @@
  * The stdout and the stderr of this process. Node's streams for them take 3 ms to load, which is a tenth of a short
  * command: a file or a pipe is written to without them, for as long as waiting for its reader keeps nothing waiting.
  */
-import { fstatSync, writeSync } from "node:fs";
+import { fstatSync, statSync, writeSync } from "node:fs";
 import type { Stream } from "./screen.ts";
 
 export type Output = Required<Stream> & {
@@ -65,7 +65,8 @@ function writeNow(
 function isDeviceAt(descriptor: number): boolean {
   try {
     const stats = fstatSync(descriptor);
-    return !stats.isFile() && !stats.isFIFO() && !stats.isSocket();
+    if (stats.isFile() || stats.isFIFO() || stats.isSocket()) return false;
+    return stats.rdev !== statSync("/dev/null").rdev;
   } catch {
     return true; // Node's stream knows what to do
   }

@@ -89,7 +89,7 @@ function readObject(
   let known = 0;
   for (let at = 0; at < members.length; at += 1) {
     const { key, field, isSimple } = members[at]!;
-    const written = misspelled.get(key) ?? key;
+    const written = misspelled === NONE ? key : (misspelled.get(key) ?? key);
     const member = own(value, written);
     if (member !== undefined && written === key) known += 1;
     // Of a large registry most keys of most steps are not written.
