@@ -3,14 +3,7 @@
  * names, `allOf` flattened, objects closed. Each file is parsed once.
  */
 import type { SchemaSource } from "../../flow/flow.ts";
-import {
-  isObject,
-  own,
-  readPath,
-  type Json,
-  type JsonObject,
-  type Path,
-} from "../../flow/json.ts";
+import { isObject, own, readPath, type Json, type JsonObject, type Path } from "../../flow/json.ts";
 import { followPath, mapSchemas, parsePointer, schemaHolder } from "../../flow/json-schema.ts";
 import { JSON_DEPTH } from "../../flow/text/places.ts";
 import type { Code } from "../codes.ts";
@@ -195,11 +188,13 @@ function lookUp(root: Json, name: string, file: string): Target {
     return fault("MALFORMED_SCHEMA_IDENTIFIER", `"${name}" is neither a name nor a JSON pointer`);
   }
   const bare = name.startsWith("#") ? name.slice(1) : name;
-  const paths = pointer === null ? [["definitions", bare], ["$defs", bare], [bare]] : [pointer];
-  for (const path of paths) {
-    const found = followPath(root, path);
-    if (found !== undefined) return { kind: "found", ...found };
-  }
+  const found =
+    pointer === null
+      ? (followPath(root, ["definitions", bare]) ??
+        followPath(root, ["$defs", bare]) ??
+        followPath(root, [bare]))
+      : followPath(root, pointer);
+  if (found !== undefined) return { kind: "found", value: found.value, path: found.path };
   return fault("SCHEMA_POINTER_ERROR", `there is no "${name}" in ${file}`);
 }
 
