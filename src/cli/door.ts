@@ -5,6 +5,7 @@
 import { parseLine, UsageError, type Line } from "./args.ts";
 import { createCall, lineOf, type CommandCall, type Host, type CallUnderWay } from "./call.ts";
 import { commandNamed, commandsOf, everyFlag, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
+import { createOutput } from "./output.ts";
 import { createPaint, jsonLine, shown } from "./text/text.ts";
 import { asTyped, programName } from "./text/typed.ts";
 import { versionText } from "./version.ts";
@@ -46,6 +47,14 @@ let isLeaving = false;
 /** A signal came while the answer was on its way out. */
 let isInsisted = false;
 let isListening = false;
+/** Why the result could not be written; null: it could. */
+let lost: string | null = null;
+
+/** A process that waits for a reader hears no signal. */
+const mayWait = () => !isListening;
+const stdout = createOutput(1, mayWait, noteLost);
+// Nothing is left to report it to.
+const stderr = createOutput(2, mayWait, () => undefined);
 
 const host: Host = {
   stdin: {
@@ -56,15 +65,15 @@ const host: Host = {
     open: () => process.stdin,
   },
   stdout: {
-    write: (text) => isFailing || process.stdout.write(text),
+    write: (text) => isFailing || stdout.write(text),
     get isTTY() {
-      return process.stdout.isTTY;
+      return stdout.isTTY;
     },
     get columns() {
-      return process.stdout.columns;
+      return stdout.columns;
     },
   },
-  stderr: process.stderr,
+  stderr,
   env: process.env,
   program: programName(process.argv[1], process.env),
   cwd: () => process.cwd(),
@@ -86,10 +95,7 @@ void main(process.argv.slice(2));
 async function main(argv: readonly string[]): Promise<void> {
   // Before anything else: a program that reads the result gets one from here on. A person at a terminal has only Ctrl-C,
   // so there the kernel ends the process until a run begins, also one that is too busy to hear a signal.
-  if (!process.stdout.isTTY || argv.includes("--json")) listen();
-  process.stdout.on("error", noteLost);
-  // Nothing is left to report it to.
-  process.stderr.on("error", () => undefined);
+  if (!stdout.isTTY || argv.includes("--json")) listen();
   process.on("uncaughtException", (error) => void crash(error, argv));
   // Node ends without a word when nothing is left to wait for, although the command has not answered.
   process.once(
@@ -105,8 +111,8 @@ function refuseNode(argv: readonly string[]): void {
     `lockstep needs Node ${OLDEST_NODE} or newer, but this is Node ${process.versions.node}. ` +
     `Install a newer one from https://nodejs.org, or with your version manager.`;
   const failure = { v: 1, outcome: "failed", success: false, code: "NODE_TOO_OLD", reason, exitCode: 3 };
-  process.stderr.write(`${reason}\n`);
-  if (argv.includes("--json")) process.stdout.write(`${JSON.stringify(failure)}\n`);
+  stderr.write(`${reason}\n`);
+  if (argv.includes("--json")) stdout.write(`${JSON.stringify(failure)}\n`);
   leave(failure.exitCode);
 }
 
@@ -119,7 +125,7 @@ async function crash(error: unknown, argv: readonly string[]): Promise<void> {
 async function offer(typed: readonly string[]): Promise<number> {
   const { complete, offeredText } = await import("./commands/complete.ts");
   const offered = await complete(typed, { cwd: process.cwd(), env: process.env }).catch(() => null);
-  if (offered !== null) process.stdout.write(`${offeredText(offered)}\n`);
+  if (offered !== null) stdout.write(`${offeredText(offered)}\n`);
   return 0;
 }
 
@@ -132,7 +138,7 @@ async function answer(argv: readonly string[]): Promise<number> {
   if (word === undefined && isAsked("help")) return await run(commandNamed("help"), ["help", ...argv]);
   if (word === undefined) {
     parseLine(argv, { flags: GLOBAL_FLAGS });
-    if (process.stdout.isTTY && !isAsked("json")) return await run(commandNamed("next"), ["next", ...argv]);
+    if (stdout.isTTY && !isAsked("json")) return await run(commandNamed("next"), ["next", ...argv]);
     return await printUsage(isAsked("json"));
   }
   const isFamily = verb === undefined && commandsOf(word).length > 0;
@@ -184,7 +190,8 @@ function boundYoungObjects(): void {
 }
 
 function printVersion(json: boolean): number {
-  process.stdout.write(`${versionText(json)}\n`);
+  deafen();
+  stdout.write(`${versionText(json)}\n`);
   return 0;
 }
 
@@ -192,7 +199,7 @@ function printVersion(json: boolean): number {
 async function printUsage(json: boolean): Promise<number> {
   if (json) throw new UsageError("No command given.");
   const { mainHelp } = await import("./help.ts");
-  process.stderr.write(`${mainHelp(createPaint(false), host.program)}\n`);
+  stderr.write(`${mainHelp(createPaint(false), host.program)}\n`);
   return 2;
 }
 
@@ -217,14 +224,14 @@ async function fail(error: unknown, argv: readonly string[]): Promise<number> {
           resume: underWay?.resume ?? null,
         });
   current?.screen.status(null);
-  process.stderr.write(
+  stderr.write(
     `lockstep: ${shown(current?.typed(failure.reason) ?? asTyped(failure.reason, host.program))}\n`,
   );
-  if (failure.stack !== null) process.stderr.write(`${shown(failure.stack)}\n`);
+  if (failure.stack !== null) stderr.write(`${shown(failure.stack)}\n`);
   if (isAnswered) return failure.exitCode;
   if (current?.flags.json ?? isAsked("json"))
-    process.stdout.write(`${jsonLine(failureDocument(failure, asked, agent, underWay))}\n`);
-  else if (isRunning(asked) && !isAsked("events")) process.stdout.write('{"outcome":"failed"}\n');
+    stdout.write(`${jsonLine(failureDocument(failure, asked, agent, underWay))}\n`);
+  else if (isRunning(asked) && !isAsked("events")) stdout.write('{"outcome":"failed"}\n');
   return failure.exitCode;
 }
 
@@ -248,9 +255,6 @@ function isRunning(command: CliCommand | null): boolean {
   return command !== null && RUNNING.has(command.name);
 }
 
-/** Why the result could not be written; null: it could. */
-let lost: string | null = null;
-
 /** A reader may go away early, as `head` does: the work goes on all the same. Anything else loses the result. */
 function noteLost(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") lost ??= error.message;
@@ -260,13 +264,10 @@ function noteLost(error: NodeJS.ErrnoException): void {
 function leave(exitCode: number): void {
   isLeaving = true;
   process.exitCode = exitCode;
-  const end = () => {
-    const words = lost === null ? "" : `lockstep: The result cannot be written to stdout: ${lost}\n`;
-    process.stderr.write(words, () => process.exit(lost !== null && exitCode === 0 ? 1 : exitCode));
-  };
-  // An empty write fails on a full device too, and then nothing was lost: only what is still on its way is waited for.
-  if (process.stdout.writableLength > 0) process.stdout.write("", end);
-  else setImmediate(end);
+  stdout.afterAll(() => {
+    if (lost !== null) stderr.write(`lockstep: The result cannot be written to stdout: ${lost}\n`);
+    stderr.afterAll(() => process.exit(lost !== null && exitCode === 0 ? 1 : exitCode));
+  });
 }
 
 function interruption(): AbortSignal {

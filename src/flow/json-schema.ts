@@ -79,10 +79,9 @@ export function parsePointer(text: string): Path | "malformed" | null {
 
 /** The part of a resolved schema that is about one field; undefined where the schema does not name it. */
 export function fieldSchema(schema: Json, field: Path): Json | undefined {
-  return readPath(
-    schema,
-    field.flatMap((segment) => ["properties", segment]),
-  );
+  let found: Json | undefined = schema;
+  for (const segment of field) found = readPath(found, ["properties", segment]);
+  return found;
 }
 
 /** The only words that an answer may have in a field, or null when the schema does not list them. */

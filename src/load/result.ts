@@ -68,9 +68,9 @@ function asFound(problems: readonly Problem[]): readonly Problem[] {
 
 /** Names of models as files write them: which of them mean something, only the user's settings can say. */
 function modelsToTry(loaded: LoadedFlow, problemAt: LoadResult["problemAt"]): readonly ModelToTry[] {
-  const ofSteps = [...loaded.entries].flatMap(([id, { model }]) =>
-    model === undefined ? [] : [["steps", id, "model"]],
-  );
+  const ofSteps = [...loaded.entries.keys()]
+    .filter((id) => loaded.entries.get(id)!.model !== undefined)
+    .map((id) => ["steps", id, "model"]);
   return [DEFAULT_MODEL, ...ofSteps].flatMap((part) => {
     const name = written(loaded, ...part);
     if (typeof name !== "string" || name === "") return [];

@@ -53,8 +53,12 @@ let known: { readonly template: string; readonly parts: readonly Part[] } = { te
 
 const COORDINATES = ["c1", "c2", "c3", "edition", "adaptation"] as const;
 
+/** Without patterns: they would take longer than the rest of finding a prompt. */
 function joinPath(base: string, path: string): string {
-  return `${base.replace(/^\.\//, "").replace(/\/+$/, "")}/${path}`.replace(/^\//, "");
+  let folder = base.startsWith("./") ? base.slice(2) : base;
+  while (folder.endsWith("/")) folder = folder.slice(0, -1);
+  const joined = `${folder}/${path}`;
+  return joined.startsWith("/") ? joined.slice(1) : joined;
 }
 
 const SEGMENT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

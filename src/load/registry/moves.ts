@@ -47,6 +47,11 @@ export function continuationOf(id: StepId, flow: FlowSteps): StepId | null {
 /** The data a step hands on: each field under its last segment, or under its full path where two would collide. */
 export function carryOf(handoffFields: readonly string[]): readonly Carry[] {
   if (handoffFields.length === 0) return [];
+  if (handoffFields.length === 1) {
+    const path = parseDotPath(handoffFields[0]!);
+    const key = path.at(-1)!;
+    return FORBIDDEN_NAMES.has(key) ? [] : [{ key, path }];
+  }
   const fields = [...new Set(handoffFields)].map((field) => ({ field, path: parseDotPath(field) }));
   const uses = new Map<string, number>();
   for (const { path } of fields) uses.set(path.at(-1)!, (uses.get(path.at(-1)!) ?? 0) + 1);

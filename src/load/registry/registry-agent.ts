@@ -195,7 +195,7 @@ function withStep(finding: Finding, registry: Document): Finding {
 /** What `Object.fromEntries` gives, several times faster for 1,000 steps. No step has a forbidden name. */
 function stepsById(steps: ReadonlyMap<StepId, Step>): Flow["steps"] {
   const record: { [id: StepId]: Step } = {};
-  for (const [id, step] of steps) record[id] = step;
+  for (const step of steps.values()) record[step.id] = step;
   return record;
 }
 

@@ -58,8 +58,9 @@ export function buildGraph(sources: Sources, prompts: Prompts): Graph {
   const checks = new Map<string, Check>();
   const judged = new Map<StepId, JudgingEntry>();
 
-  for (const [id, kind] of flow.kinds) {
+  for (const id of flow.ids) {
     const source = registry.steps.get(id)!;
+    const kind = flow.kinds.get(id)!;
     const step = buildStep(id, source, kind, world);
     const label = kind === "close" ? endingLabel(step) : null;
     const judge = label !== null ? judgedBy(id, registry, verdict.type) : null;

@@ -3,16 +3,8 @@
  * names, `allOf` flattened, objects closed. Each file is parsed once.
  */
 import type { SchemaSource } from "../../flow/flow.ts";
-import {
-  isObject,
-  own,
-  readPath,
-  type Json,
-  type JsonObject,
-  type JsonSchema,
-  type Path,
-} from "../../flow/json.ts";
-import { followPath, mapSchemas, parsePointer } from "../../flow/json-schema.ts";
+import { isObject, own, readPath, type Json, type JsonObject, type Path } from "../../flow/json.ts";
+import { followPath, mapSchemas, parsePointer, schemaHolder } from "../../flow/json-schema.ts";
 import { JSON_DEPTH } from "../../flow/text/places.ts";
 import type { Code } from "../codes.ts";
 import { DEFAULTS } from "../agent/defaults.ts";
@@ -135,16 +127,15 @@ function resolve(file: string, schema: string, found: DocumentRead, reader: Sche
 
   const walk: Walk = { reader, start: { file: document.file, path: target.path }, nodes: 0, fault: null };
   const spot = { file: document.file, root: document.value, trail: [], depth: 0 };
-  const expanded = expand(target.value, spot, walk);
+  const closed = expand(target.value, spot, walk, "closed");
   if (walk.fault !== null) return unresolved(walk.fault);
-  if (!isObject(expanded)) {
+  if (!isObject(closed)) {
     return unresolved({
       code: "SCHEMA_POINTER_ERROR",
       why: `"${schema}" in ${document.file} is not a schema object`,
     });
   }
   const draft = isObject(document.value) ? own(document.value, "$schema") : undefined;
-  const closed = close(expanded) as JsonSchema;
   // A copy: another reference to the same place is a schema of its own.
   const full =
     typeof draft === "string" && !Object.hasOwn(closed, "$schema")
@@ -197,11 +188,13 @@ function lookUp(root: Json, name: string, file: string): Target {
     return fault("MALFORMED_SCHEMA_IDENTIFIER", `"${name}" is neither a name nor a JSON pointer`);
   }
   const bare = name.startsWith("#") ? name.slice(1) : name;
-  const paths = pointer === null ? [["definitions", bare], ["$defs", bare], [bare]] : [pointer];
-  for (const path of paths) {
-    const found = followPath(root, path);
-    if (found !== undefined) return { kind: "found", ...found };
-  }
+  const found =
+    pointer === null
+      ? (followPath(root, ["definitions", bare]) ??
+        followPath(root, ["$defs", bare]) ??
+        followPath(root, [bare]))
+      : followPath(root, pointer);
+  if (found !== undefined) return { kind: "found", value: found.value, path: found.path };
   return fault("SCHEMA_POINTER_ERROR", `there is no "${name}" in ${file}`);
 }
 
@@ -209,8 +202,17 @@ function fault(code: Code, why: string): Target & { kind: "fault" } {
   return { kind: "fault", fault: { code, why } };
 }
 
-/** The schema with every `$ref` replaced and every `allOf` flattened. Stops at the first fault. */
-function expand(schema: Json, spot: Spot, walk: Walk): Json {
+/**
+ * Whether objects that name their properties are closed: all of them, all but the schema itself, which is to be merged
+ * into its owner, or none.
+ */
+type Closing = "closed" | "merged" | "open";
+
+/**
+ * The schema with every `$ref` replaced, every `allOf` flattened, and its objects closed. Stops at the first fault.
+ * Conditions are left open: they test and add to what stands beside them, and closed, they would refuse everything else.
+ */
+function expand(schema: Json, spot: Spot, walk: Walk, closing: Closing): Json {
   if (walk.fault !== null || !isObject(schema)) return schema;
   walk.nodes += 1;
   if (spot.depth > DEFAULTS.schemaDepth || walk.nodes > DEFAULTS.schemaNodes) {
@@ -225,24 +227,30 @@ function expand(schema: Json, spot: Spot, walk: Walk): Json {
     return schema;
   }
   const ref = own(schema, "$ref");
-  if (typeof ref === "string") return follow(ref, spot, walk);
+  if (typeof ref === "string") return follow(ref, spot, walk, closing);
 
+  const isCondition = closing === "merged" && Object.hasOwn(schema, "if");
+  const isOpen = closing === "open" || isCondition;
   let inner: Spot | null = null;
   let result: { [keyword: string]: Json } | null = null;
-  for (const keyword of Object.keys(schema)) {
+  // All are its own: it is a part of a JSON text.
+  for (const keyword in schema) {
     const value = schema[keyword]!;
     if (keyword === "$id" && typeof value === "string") delete (result ??= { ...schema }).$id;
     if (typeof value !== "object") continue;
-    const expanded = mapSchemas(keyword, value, (member) =>
-      expand(member, (inner ??= { ...spot, depth: spot.depth + 1 }), walk),
-    );
+    const holder = schemaHolder(keyword);
+    if (holder === undefined) continue;
+    inner ??= { ...spot, depth: spot.depth + 1 };
+    const below = isOpen || LEFT_OPEN.has(keyword) ? "open" : keyword === "allOf" ? "merged" : "closed";
+    const expanded = mapSchemas(keyword, value, (member) => expand(member, inner!, walk, below));
     if (expanded !== undefined && expanded !== value) (result ??= { ...schema })[keyword] = expanded;
   }
-  return flatten(result ?? schema);
+  const flat = flatten(result ?? schema);
+  return closing === "closed" ? close(flat) : flat;
 }
 
 /** What `$ref` names takes its place; siblings of `$ref` are dropped. */
-function follow(ref: string, spot: Spot, walk: Walk): Json {
+function follow(ref: string, spot: Spot, walk: Walk, closing: Closing): Json {
   const written = { file: spot.file, to: ref };
   const hash = ref.indexOf("#");
   const path = hash === -1 ? ref : ref.slice(0, hash);
@@ -272,7 +280,7 @@ function follow(ref: string, spot: Spot, walk: Walk): Json {
     walk.fault = { code: "SCHEMA_CIRCULAR_REFERENCE", why: trail.join(" → "), ref: written };
     return null;
   }
-  return expand(target.value, { file, root, trail, depth: spot.depth + 1 }, walk);
+  return expand(target.value, { file, root, trail, depth: spot.depth + 1 }, walk, closing);
 }
 
 /**
@@ -306,25 +314,14 @@ function merge(into: { [keyword: string]: Json }, keyword: string, value: Json):
   }
 }
 
-/** Conditions test and add to what stands beside them; closed, they would refuse everything else. */
-const LEFT_OPEN = new Set(["if", "then", "else", "not"]);
+const LEFT_OPEN: ReadonlySet<string> = new Set(["if", "then", "else", "not"]);
 
 /** An object that names its properties has no others, unless it says so. */
-function close(schema: Json): Json {
-  if (!isObject(schema)) return schema;
-  let result: { [keyword: string]: Json } | null = null;
-  for (const keyword of Object.keys(schema)) {
-    const value = schema[keyword]!;
-    if (typeof value !== "object" || LEFT_OPEN.has(keyword)) continue;
-    const isCondition = (member: Json) =>
-      keyword === "allOf" && isObject(member) && Object.hasOwn(member, "if");
-    const closed = mapSchemas(keyword, value, (member) => (isCondition(member) ? member : close(member)));
-    if (closed !== undefined && closed !== value) (result ??= { ...schema })[keyword] = closed;
-  }
+function close(schema: JsonObject): JsonObject {
   const isClosable = isObjectType(own(schema, "type")) && isObject(own(schema, "properties"));
   return isClosable && !Object.hasOwn(schema, "additionalProperties")
-    ? { ...(result ?? schema), additionalProperties: false }
-    : (result ?? schema);
+    ? { ...schema, additionalProperties: false }
+    : schema;
 }
 
 function isObjectType(type: Json | undefined): boolean {

@@ -15,9 +15,10 @@ export function buildSections(
   prompts: Prompts,
   standIn: StandIn,
 ): readonly Section[] {
-  return [...registry.steps]
-    .filter(([id, source]) => !flow.kinds.has(id) && isSection(id, source))
-    .map(([id, source]) => {
+  return [...registry.steps.keys()]
+    .filter((id) => !flow.kinds.has(id) && isSection(id, registry.steps.get(id)!))
+    .map((id) => {
+      const source = registry.steps.get(id)!;
       const found = promptAt(source, null, prompts);
       return {
         id,

@@ -18,8 +18,8 @@ import { INPUT_TEXT } from "../../flow/text/template.ts";
 /** Which entries of the registry are steps of the flow: those with a kind. */
 export function flowSteps(registry: RegistrySource, form: GateForm): FlowSteps {
   const kinds = new Map<StepId, StepKind>();
-  for (const [id, source] of registry.steps) {
-    const kind = form.kindOf(id, source);
+  for (const id of registry.steps.keys()) {
+    const kind = form.kindOf(id, registry.steps.get(id)!);
     if (kind !== null && !FORBIDDEN_NAMES.has(id)) kinds.set(id, kind);
   }
   return { kinds, ids: [...kinds.keys()] };

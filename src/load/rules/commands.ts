@@ -36,8 +36,9 @@ const MOST_NAMED = 5;
 
 /** Values that are an argument of their own, where the program would take one with a dash for an option. */
 function checkArguments(loaded: Registered, tell: Tell): void {
-  for (const [id, { runner }] of loaded.sources.registry.steps) {
-    const { command, args = [] } = runner ?? {};
+  const { steps } = loaded.sources.registry;
+  for (const id of steps.keys()) {
+    const { command, args = [] } = steps.get(id)!.runner ?? {};
     if (command === undefined || !TAKES_DASHES.has(command.replace(/^.*\//, ""))) continue;
     const end = args.indexOf("--");
     const index = args.findIndex((arg, place) => arg.startsWith("${context.") && (end === -1 || place < end));

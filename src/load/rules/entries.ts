@@ -47,7 +47,9 @@ function checkIds(loaded: Registered, tell: Tell): void {
 }
 
 function checkKinds(loaded: Registered, tell: Tell): void {
-  for (const [id, source] of loaded.sources.registry.steps) {
+  const { steps } = loaded.sources.registry;
+  for (const id of steps.keys()) {
+    const source = steps.get(id)!;
     if (FORBIDDEN_NAMES.has(id)) continue;
     if (
       source.structuredGate !== undefined &&

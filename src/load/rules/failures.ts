@@ -46,7 +46,7 @@ type Guarded = {
 };
 
 function* guards(loaded: Registered): Generator<Guarded> {
-  for (const [id, { guard }] of loaded.graph.steps)
+  for (const { id, guard } of loaded.graph.steps.values())
     for (const guarded of guard?.checks ?? [])
       yield { guarded, at: atStep(loaded, id), where: `in the step "${id}"`, steps: [id] };
   const pointer = `/validationSteps/${escapeSegment(loaded.graph.stop?.judged.key ?? "")}`;

@@ -51,11 +51,12 @@ function checkGates(loaded: Registered, tell: Tell): void {
   // A strict flow has rules of its own for what must be there, and words of its own in its schemas.
   const { strict } = gateForm(loaded.sources.dialect);
   if (!strict) checkPresence(loaded, tell);
-  for (const [id, kind] of loaded.graph.flow.kinds) {
+  const { kinds } = loaded.graph.flow;
+  for (const id of kinds.keys()) {
     const source = loaded.sources.registry.steps.get(id)!;
     const gate = source.structuredGate;
     if (gate === undefined) continue;
-    if (!strict) checkKind(loaded, id, kind, gate, tell);
+    if (!strict) checkKind(loaded, id, kinds.get(id)!, gate, tell);
     if (gate.fallbackIntent !== undefined) checkFallback(loaded, id, gate, tell);
     if (gate.handoffFields.length > 0) checkHandoff(loaded, id, gate, tell);
     const schema = answerSchema(loaded.graph.steps.get(id)!);

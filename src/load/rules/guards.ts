@@ -126,7 +126,7 @@ function checkEntries(loaded: Registered, tell: Tell): void {
   const judgedBy = usersOfEntries(loaded);
   const { registry, registryDocument: document } = loaded.sources;
   const { kinds } = loaded.graph.flow;
-  const closures = [...kinds].filter(([, kind]) => kind === "close").map(([id]) => id);
+  const closures = [...kinds.keys()].filter((id) => kinds.get(id) === "close");
   for (const [key, entry] of registry.validationSteps) {
     const steps = judgedBy.get(key) ?? [];
     const place = { document, pointer: pointerOf(["validationSteps", key]), steps };

@@ -108,7 +108,8 @@ function readBy(
 }
 
 function checkHandoff(loaded: Registered, tell: Tell): void {
-  for (const [id, step] of loaded.steps) {
+  for (const step of loaded.steps.values()) {
+    const { id } = step;
     const fields = loaded.sources.registry.steps.get(id)?.structuredGate?.handoffFields ?? [];
     const schema = answerSchema(step);
     for (let index = 0; index < fields.length; index += 1) {

@@ -169,10 +169,9 @@ function inertSteps({ sources }: Registered, tell: Tell): void {
     const message = `"${key}" of ${named(ids)} has no effect: ${STEP_KEYS[key]}.`;
     tell(notActedOn({ document, pointer: pointerOf(["steps", first, key]) }, message, `Remove "${key}".`));
   }
-  for (const [id, step] of registry.steps) {
-    const intent = [...step.transitions.keys()].find(
-      (key) => typeof step.transitions.get(key)!.fallback === "string",
-    );
+  for (const id of registry.steps.keys()) {
+    const { transitions } = registry.steps.get(id)!;
+    const intent = [...transitions.keys()].find((key) => typeof transitions.get(key)!.fallback === "string");
     if (intent === undefined) continue;
     const pointer = pointerOf(["steps", id, "transitions", intent, "fallback"]);
     const message = "The fallback of a transition has no effect: only its target is used.";

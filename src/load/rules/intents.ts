@@ -24,7 +24,7 @@ export const codes = {
 function checkIntents(loaded: Registered, tell: Tell): void {
   // Steps may share a schema.
   const optional = new Map<string, Finding>();
-  for (const [id, { answer, decide }] of loaded.graph.steps) {
+  for (const { id, answer, decide } of loaded.graph.steps.values()) {
     const gate = loaded.sources.registry.steps.get(id)?.structuredGate;
     if (gate?.intentField === undefined || decide.by !== "field") continue;
     const schema = answerSchema({ answer });

@@ -26,7 +26,8 @@ function checkLimits(loaded: LoadedFlow, tell: Tell): void {
   const { runLimits, entries, words } = loaded;
   const ofRun: LimitsAt = { limits: runLimits, place: atPart(loaded, "limits"), owner: "the run" };
   checkOwn(ofRun, tell);
-  for (const [id, { limits }] of entries) {
+  for (const id of entries.keys()) {
+    const { limits } = entries.get(id)!;
     if (limits === undefined) continue;
     const ofStep = { limits, place: atPart(loaded, "steps", id, "limits"), owner: `${words.step} "${id}"` };
     const inAttempt: LimitsAt = {

@@ -51,9 +51,9 @@ export const codes = {
 } satisfies Codes;
 
 function checkPromptFiles(loaded: Registered, tell: Tell): void {
-  for (const [id, step] of loaded.graph.steps) {
-    if (step.by.kind === "command") continue;
-    checkFile(loaded, id, loaded.sources.registry.steps.get(id)!, step.prompt, tell);
+  for (const { id, by, prompt } of loaded.graph.steps.values()) {
+    if (by.kind === "command") continue;
+    checkFile(loaded, id, loaded.sources.registry.steps.get(id)!, prompt, tell);
   }
   for (const section of loaded.graph.sections) checkSection(loaded, section, tell);
 }

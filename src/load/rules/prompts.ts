@@ -38,7 +38,8 @@ export const codes = {
 } satisfies Codes;
 
 function checkPrompts(loaded: Registered, tell: Tell): void {
-  for (const [id, step] of loaded.graph.steps) {
+  for (const step of loaded.graph.steps.values()) {
+    const { id } = step;
     const source = loaded.sources.registry.steps.get(id)!;
     checkInputs(loaded, id, source, step.needs, tell);
     if (step.by.kind === "command") continue;

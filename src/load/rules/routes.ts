@@ -264,7 +264,8 @@ export function neverTaken(place: At, message: string, fix: string): Finding {
 function checkUnused(loaded: Registered, id: StepId, source: StepSource, gate: GateSource, tell: Tell): void {
   const allowed: readonly string[] = gate.allowedIntents ?? [];
   const form = gateForm(loaded.sources.dialect);
-  for (const [key, rule] of source.transitions) {
+  for (const key of source.transitions.keys()) {
+    const rule = source.transitions.get(key)!;
     const isAllowed = allowed.includes(key);
     const isEnd = key === "abort" || (isAllowed && form.ends(id, key, rule));
     const leads = typeof rule.target === "string" || rule.condition !== undefined;

@@ -27,7 +27,7 @@ export const codes = {
 
 /** One finding for each cause, with all the steps it stops. */
 function checkSchemas(loaded: Registered, tell: Tell): void {
-  const unresolved = [...loaded.graph.steps].flatMap(([id, { answer }]) =>
+  const unresolved = [...loaded.graph.steps.values()].flatMap(({ id, answer }) =>
     answer.kind === "object" && answer.schema.kind === "unresolved" ? [{ id, ...answer.schema }] : [],
   );
   const causes = [...Map.groupBy(unresolved, ({ why }) => why)].map(([why, all]) => ({
@@ -61,17 +61,13 @@ function checkSchemas(loaded: Registered, tell: Tell): void {
 function checkAnswers(loaded: Registered, tell: Tell): void {
   const answers = [...loaded.graph.steps.values()].flatMap(({ id, answer }) => {
     const schema = answerSchema({ answer });
-    return schema === true
-      ? []
-      : [{ id, correct: answer.kind === "object" ? answer.correct : undefined, schema }];
+    if (schema === true) return [];
+    const correct = answer.kind === "object" ? answer.correct : undefined;
+    return [{ id, schema, correct, words: correct && fieldWords(schema, [correct.field]) }];
   });
-  const names = new Map(
-    answers.map(({ id, correct, schema }) => [id, correct && fieldWords(schema, [correct.field])]),
-  );
-  const example = [...names].find(([, words]) => words)?.[0];
+  const example = answers.find(({ words }) => words)?.id;
   const seen = new Set<JsonSchema>();
-  for (const { id, correct, schema } of answers) {
-    const words = names.get(id);
+  for (const { id, schema, correct, words } of answers) {
     if (correct !== undefined && words && !words.includes(correct.value)) {
       tell({
         code: "SCHEMA-STEP-ID",
@@ -112,12 +108,12 @@ function quadratic(schema: Json): Path | null {
     const types: readonly Json[] = Array.isArray(type) ? type : [type ?? "any"];
     if (!types.every((one) => SCALARS.has(one))) return [];
   }
-  const record = schema as JsonSchema;
-  // All are its own: it is a part of a JSON text.
-  for (const key in record) {
-    const member = record[key]!;
+  // Not `for in`: schemas have many shapes, and V8 would throw compiled code away at every other one.
+  const members = Object.values(schema as JsonSchema);
+  for (let index = 0; index < members.length; index += 1) {
+    const member = members[index]!;
     const found = typeof member === "object" ? quadratic(member) : null;
-    if (found !== null) return [key, ...found];
+    if (found !== null) return [Object.keys(schema)[index]!, ...found];
   }
   return null;
 }

@@ -89,12 +89,12 @@ function readObject(
   let known = 0;
   for (let at = 0; at < members.length; at += 1) {
     const { key, field, isSimple } = members[at]!;
-    const written = misspelled.get(key) ?? key;
+    const written = misspelled === NONE ? key : (misspelled.get(key) ?? key);
     const member = own(value, written);
     if (member !== undefined && written === key) known += 1;
-    // Of a large registry most keys of most steps are not written.
-    if (member === undefined && isSimple) result[key] = field.default;
-    else if (isReadAsWritten(field, member)) result[key] = member;
+    // Of a large registry most keys of most steps are not written: their defaults are there already.
+    if (member === undefined && isSimple) continue;
+    if (isReadAsWritten(field, member)) result[key] = member;
     else result[key] = read(field, member, `${pointer}/${escapeSegment(written)}`, reader, implied);
   }
   if (form.rest === undefined && known === Object.keys(value).length) return result;
@@ -128,8 +128,8 @@ type Outline = {
   readonly members: readonly { readonly key: string; readonly field: Form; readonly isSimple: boolean }[];
   /** Keys that cannot be missing. */
   readonly vital: readonly string[];
-  /** An object with all keys: copies of it take less time and memory than objects that grow. */
-  readonly blank: { readonly [key: string]: undefined };
+  /** An object with all keys and defaults: copies of it take less time and memory than objects that grow. */
+  readonly blank: { readonly [key: string]: Json | undefined };
 };
 
 /** What is the same for every object of a shape, worked out once. */
@@ -146,7 +146,9 @@ function outlineOf(fields: Fields): Outline {
     vital: members
       .filter(({ field: { required, mild, vital } }) => (required && !mild) || vital)
       .map(({ key }) => key),
-    blank: Object.fromEntries(members.map(({ key }) => [key, undefined])),
+    blank: Object.fromEntries(
+      members.map(({ key, field, isSimple }) => [key, isSimple ? field.default : undefined]),
+    ),
   };
   outlines.set(fields, outline);
   return outline;
