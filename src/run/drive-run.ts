@@ -40,10 +40,10 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const { clock, backend, redactor, around, handle, begin, past, problems, repository } = driven;
   const { root, stateDir } = project;
   // Here once more: it is closed before what it was given, such as servers and the sandbox.
-  stack.defer(driven.close);
+  if (driven.close !== null) stack.defer(driven.close);
   const report = createReport();
   const tally = createTally();
-  const listener = await listenerOf(driven);
+  const listener = isHeard(driven) ? await listenerOf(driven) : null;
   if (listener !== null) stack.defer(async () => void (await listener.close()));
   const noted = new Set<string>();
   const summarise = async (state: State, left: readonly string[]) => {
@@ -57,15 +57,14 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   const wishes = isSteered ? hearWishes(driven.mail, run) : null;
   if (wishes !== null) stack.defer(wishes.close);
   const signal = wishes === null ? given : eitherOf(given, wishes.stop, stack);
-  const acting = await actingOf(driven, { env, signal }, report);
+  const acting = mayActOutside(driven) ? await actingOf(driven, { env, signal }, report) : null;
   if (acting !== null) stack.defer(acting.close);
   let newest: State | null = null;
-  const taken: Promise<void>[] = [];
-  stack.defer(async () => void (await Promise.all(taken)));
   const onWarning = (text: string) => void noted.add(text);
   const person = personOf(driven, onWarning);
   const about = { flow, clock, root, cwd, stateDir, repository, redactor, person, ground: around, onWarning };
-  const opened = createPorts({ ...options, ...about, signal, backend: await watchedOver(driven) });
+  const watched = backend.run === undefined ? backend : await watchedOver(driven);
+  const opened = createPorts({ ...options, ...about, signal, backend: watched });
   const { snapshot } = options;
   const ports = {
     ...opened,
@@ -101,7 +100,7 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
         addToTally(tally, entry, after);
         listener?.hear(entry, after, deeds);
         if (entry.event.type === "step.told" && entry.event.id !== undefined)
-          taken.push(driven.mail.discard(run, entry.event.id));
+          waitFor(driven.mail.discard(run, entry.event.id), stack);
         options.observe?.(entry, after, flow, deeds);
       },
     });
@@ -114,25 +113,27 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
   }
 }
 
+/** Nothing is closed before it is done. */
+function waitFor(work: Promise<void>, stack: AsyncDisposableStack): void {
+  stack.defer(() => work);
+}
+
 /** Whether what the model has left will never be used: a run that waits needs it when it goes on, and so does a script that does not fit. */
 function isDone({ verdict }: State): boolean {
   return verdict !== null && verdict.outcome !== "waiting" && verdict.code !== "SCRIPT_MISMATCH";
 }
 
-/** Loaded only where anything can become due outside. */
-async function actingOf(
-  driven: Driven,
-  around: WorktreeSurroundings,
-  report: Report,
-): Promise<Acting | null> {
-  const { began, adopted, worktree } = driven;
-  if (worktree === undefined && ![began, ...Object.values(adopted)].some(mayAct)) return null;
+/** Whether anything can become due outside. */
+function mayActOutside({ began, adopted, worktree }: Driven): boolean {
+  return worktree !== undefined || mayAct(began) || Object.values(adopted).some(mayAct);
+}
+
+async function actingOf(driven: Driven, around: WorktreeSurroundings, report: Report): Promise<Acting> {
   return (await import("./act.ts")).createActing({ ...driven, ...around, report });
 }
 
 /** An agent with a loop of its own is watched; a model has a patience of its own. */
 async function watchedOver({ backend, flow }: Driven): Promise<Backend> {
-  if (backend.run === undefined) return backend;
   return (await import("./world/watchdog.ts")).watchOver(backend, flow.settings.watch?.inactivityMs);
 }
 
@@ -180,14 +181,17 @@ function personOf({ options, flow, mail, run, clock }: Driven, onWarning: (text:
 const loadListening = () => import("./watch/listen.ts");
 let listening: ReturnType<typeof loadListening> | null = null;
 
-/** The log file, the traces and the notices of the run; loaded only where there are any. */
-async function listenerOf(driven: Driven): Promise<Listener | null> {
+/** Whether the run has a log file, traces or notices. */
+function isHeard({ options: { log, env = process.env }, flow, config: { notify } }: Driven): boolean {
+  const isLogged = log !== undefined || flow.settings.logging.enabled;
+  return isLogged || isTraced(env) || Object.keys(notify).length > 0;
+}
+
+async function listenerOf(driven: Driven): Promise<Listener> {
   const { options, flow, project, run, begin, past } = driven;
   const { log, env = process.env } = options;
   const traced = isTraced(env);
   const { notify } = driven.config;
-  const isHeard = log !== undefined || flow.settings.logging.enabled || traced;
-  if (!isHeard && Object.keys(notify).length === 0) return null;
   const first = past[0] ?? ("at" in begin ? begin : null);
   const { listen } = await (listening ??= loadListening());
   const isResumed = past.length > 0;

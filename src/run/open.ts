@@ -30,7 +30,7 @@ import { recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import type { Settled } from "./world/sandbox.ts";
 import { secretsOf, type SecretSource } from "./world/secrets.ts";
-import { placeOf, startFolder, surroundings } from "./world/workplace.ts";
+import { placeOf, startFolder } from "./world/workplace.ts";
 
 /**
  * Runs an agent to its end. Never throws for what the flow, the model or the environment does: the result reports it.
@@ -98,8 +98,8 @@ export type Past = {
 export type Admitted = {
   readonly config: UserConfig;
   readonly backend: Backend;
-  /** Closes the backend, once. */
-  readonly close: () => Promise<void>;
+  /** Closes the backend, once; null: there is nothing to close. */
+  readonly close: (() => Promise<void>) | null;
   readonly ground: Settled;
   readonly spending: { readonly spending?: Granted };
   readonly redactor: Redactor;
@@ -150,10 +150,10 @@ export async function admit(
   const config = inThisTurn(["config", env, flow, project], () => readConfig(env));
   const redactor = redactorOf({ ...options, config }, flow);
   const around = { env, config, stateDir, root, ...defined({ blobs: options.journal?.blobs }) };
-  const chosen = await chooseBackend(options, flow, around, past ?? undefined);
+  const chosen = options.backend ?? (await chooseBackend(options, flow, around, past ?? undefined));
   const backend = options.meter?.(chosen) ?? chosen;
-  const close = once(async () => await backend.close?.());
-  stack.defer(close);
+  const close = backend.close === undefined ? null : once(async () => await backend.close?.());
+  if (close !== null) stack.defer(close);
   requireToolCalling(flow, backend);
   const flows = flowsOf({ flow, began, adopted });
   const granting = past?.isAsked === true || mayGrant(options);
@@ -181,6 +181,7 @@ export function flowsOf({ flow, began, adopted }: Pick<Opening, "flow" | "began"
 
 /** A stage ends with a call of its completion tool: a model that cannot call tools could never end one. */
 function requireToolCalling(flow: Flow, { spec, toolCalling = true }: Backend): void {
+  if (toolCalling === true) return;
   const can = typeof toolCalling === "function" ? toolCalling : () => toolCalling;
   const stage = Object.values(flow.steps).find(
     ({ answer, model }) => answer.kind === "object" && answer.channel.kind === "tool" && !can(model),
@@ -218,9 +219,9 @@ function newRun(
       const journal = options.journal ?? (await journalOn(stack, project, options));
       const { cwd, planned } = await placeOf(flow, options, run);
       const place = planned === undefined ? { cwd } : { cwd, worktree: planned.worktree };
-      const repository = await pinRepository([flow], place, surroundings(options));
+      const repository = await pinRepository([flow], place, options);
       const entered = { run, ...place, repository, mail: mailOf(journal, project.stateDir) };
-      const create = async (): Promise<OpenedRecord> => {
+      const create = async (isReleased: boolean): Promise<OpenedRecord> => {
         const at = clock.now();
         const { agent } = flow;
         const started = {
@@ -239,24 +240,13 @@ function newRun(
         };
         const begin: Entry = { seq: 1, at, event: { type: "run.started", ...started } };
         options.onRun?.(run, false);
-        return {
-          begin,
-          past: [],
-          handle: await journal.create({ id: run, agent, at, digest, flow }, [begin]),
-        };
+        const handle = await journal.create({ id: run, agent, at, digest, flow }, [begin]);
+        if (isReleased) releaseOn(stack, handle);
+        return { begin, past: [], handle };
       };
-      if (planned === undefined)
-        return {
-          ...entered,
-          warnings: [],
-          record: async () => {
-            const recorded = await create();
-            releaseOn(stack, recorded.handle);
-            return recorded;
-          },
-        };
+      if (planned === undefined) return { ...entered, warnings: [], record: () => create(true) };
       // Recorded before it is made: if the process died now, a worktree without a record would never be removed.
-      const recorded = await create();
+      const recorded = await create(false);
       let isDriven = false;
       stack.defer(async () => {
         const isGone = !isDriven && (await planned.undo());

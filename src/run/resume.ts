@@ -27,7 +27,7 @@ import type { RunAt } from "./world/process-starter.ts";
 import { findProject, recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import type { OpenPlace, StretchPlace } from "./stretch.ts";
-import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
+import { requirePlace, restorePlace } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
 export async function resume(options: ResumeOptions): Promise<Result> {
@@ -184,7 +184,7 @@ async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Kn
     },
     enter: async ({ backend, spending, ground, redactor }) => {
       const flows = flowsOf({ flow, began, adopted });
-      const repository = await pinRepository(flows, place, surroundings(options), repositoryIn(entries));
+      const repository = await pinRepository(flows, place, options, repositoryIn(entries));
       const about = { run: row.id, cwd, isBegun: !isUndriven(entries) && hasWorked(entries) };
       if (worktree !== undefined) await resuming.beforeWorktree?.();
       const restored =

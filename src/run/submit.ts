@@ -18,7 +18,7 @@ import { readConfig, type UserConfig } from "./world/config.ts";
 import { pinRepository, toRecord } from "./world/github.ts";
 import { grantedAtStart } from "./world/limits.ts";
 import type { Project } from "./world/project.ts";
-import { placeOf, startFolder, surroundings } from "./world/workplace.ts";
+import { placeOf, startFolder } from "./world/workplace.ts";
 
 export type PrepareOptions = Omit<RunOptions, "agent"> & {
   /** Where its files come from on any machine. Absent: it is driven on this one, in this folder. */
@@ -54,11 +54,7 @@ export async function prepareLoaded(loaded: Loaded, options: PrepareOptions): Pr
   const run = newRunId();
   const place = await placeFor(flow, options, run);
   const here = { ...place, cwd: startFolder(options) };
-  const repository = await pinRepository(
-    [flow],
-    options.found === undefined ? place : here,
-    surroundings(options),
-  );
+  const repository = await pinRepository([flow], options.found === undefined ? place : here, options);
   const at = clock.now();
   const digest = flowDigest(flow);
   const begin: Entry = {

@@ -56,9 +56,11 @@ export type Effect = {
 };
 
 export function createReport(): Report {
-  const lists = { path: [], checks: [], denials: [], left: [] };
   return {
-    ...lists,
+    path: [],
+    checks: [],
+    denials: [],
+    left: [],
     attempts: new Map(),
     effects: new Map(),
     worktree: null,

@@ -7,6 +7,7 @@ import { visitKey, type Deed } from "../../flow/deed.ts";
 import type { Entry, Event, Tree } from "../../flow/event.ts";
 import type { StepCommand } from "../../flow/command.ts";
 import { flowFrom } from "../../flow/adopted.ts";
+import { cached } from "../../flow/cached.ts";
 import type { Flow, Granted, StepLimits } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
@@ -96,15 +97,21 @@ async function driveTimed(options: Drive, watch: Stopwatch): Promise<State> {
 /** null: nothing limits the time of the run, nor that of its steps. */
 function stopwatchOf(options: Drive): Stopwatch | null {
   const { flow, adopted = {} } = options;
-  const { wallMs, steps = {} } = grantedIn(options) ?? currentLimits(options);
-  const inSteps = (all: readonly (StepLimits | undefined)[]) =>
-    all.some((one) => one?.wallMs !== undefined || one?.perAttempt?.wallMs !== undefined);
-  const flows = [flow, ...Object.values(adopted)];
+  const { wallMs, steps } = grantedIn(options) ?? currentLimits(options);
   const isTimed =
     wallMs !== undefined ||
-    inSteps(Object.values(steps)) ||
-    flows.some((one) => inSteps(Object.values(one.steps).map(({ limits }) => limits)));
+    (steps !== undefined && Object.values(steps).some(isTimedStep)) ||
+    hasTimedSteps(flow) ||
+    Object.values(adopted).some(hasTimedSteps);
   return isTimed ? createStopwatch() : null;
+}
+
+const hasTimedSteps = cached((flow: Flow) =>
+  Object.values(flow.steps).some(({ limits }) => isTimedStep(limits)),
+);
+
+function isTimedStep(limits: StepLimits | undefined): boolean {
+  return limits?.wallMs !== undefined || limits?.perAttempt?.wallMs !== undefined;
 }
 
 /** What was granted to the run, if that was said when it was started or resumed. */

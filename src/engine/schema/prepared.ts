@@ -10,8 +10,11 @@ export type Prepared = Flow & { readonly [PREPARED]: true };
 /** By their digests. */
 export type PreparedFlows = { readonly [digest: string]: Prepared };
 
+const known = new WeakSet<Flow>();
+
 export async function prepare(flow: Flow): Promise<Prepared> {
-  await prepareSchemas(schemasOf(flow));
+  if (!known.has(flow)) await prepareSchemas(schemasOf(flow));
+  known.add(flow);
   return flow as Prepared;
 }
 

@@ -1,11 +1,11 @@
-/** JSON Schema validation. A schema is compiled once, when it has to be; a plain one is judged as it is for a while. */
+/** JSON Schema validation. A plain schema is judged as it is, any other is compiled once; the compiled one says what is wrong. */
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv";
 import type { Flow } from "../../flow/flow.ts";
 import { cached } from "../../flow/cached.ts";
 import { isObject, own, type Json, type JsonSchema, type Path } from "../../flow/json.ts";
 import { lifecycleOf } from "../../flow/lifecycle.ts";
 import { MOST_STEPS, readPattern, TooManySteps, withinSteps } from "../../flow/text/pattern.ts";
-import { isPlain, misfit } from "../../flow/plain-schema.ts";
+import { isPlain, keywordsOf, misfitBy, type Keywords } from "../../flow/plain-schema.ts";
 import { isAffordable, sizeOf, uncountable } from "./schema-cost.ts";
 import { errorText } from "../../flow/text/harmless.ts";
 
@@ -16,7 +16,8 @@ import { errorText } from "../../flow/text/harmless.ts";
 export function validate(schema: JsonSchema, value: Json): readonly string[] {
   const known = knownOf(schema);
   if (!isCheap(known, value)) return TOO_MUCH;
-  if (known.check === null && fitsPlainly(known, value)) return FITS;
+  const plain = plainOf(known);
+  if (plain !== null && misfitBy(plain, value) === null) return FITS;
   return judge(known.check ?? compile(known), value, Infinity);
 }
 
@@ -25,8 +26,8 @@ type Known = {
   readonly schema: JsonSchema;
   /** Of a plain schema; Infinity: it has to be looked at with every value. */
   size: number | null;
-  /** How often it was judged as it is; ENOUGH, when it has to be compiled now. */
-  judged: number | null;
+  /** What it is judged by as it is; null: it has to be compiled; undefined: not known yet. */
+  plain: Keywords | null | undefined;
   check: ValidateFunction | null;
   /** The one that finds all errors. */
   thorough: ValidateFunction | null;
@@ -37,7 +38,7 @@ type Known = {
 const knownOf = cached((schema: JsonSchema): Known => ({
   schema,
   size: null,
-  judged: null,
+  plain: undefined,
   check: null,
   thorough: null,
   fault: null,
@@ -68,20 +69,15 @@ const PLAINLY_CHEAP = 1_000_000;
 
 const FITS: readonly string[] = [];
 
-/** false: it does not fit, or it takes a compiled schema to tell. What is wrong is said by the compiled one. */
-function fitsPlainly(known: Known, value: Json): boolean {
-  const times = timesJudged(known);
-  if (times === ENOUGH) return false;
-  known.judged = times + 1;
-  return misfit(known.schema, value) === null;
-}
-
-function timesJudged(known: Known): number {
+/**
+ * Compiling takes milliseconds, and loading the compiler ten more. Judging a value by a plain schema as it is takes at most
+ * about a microsecond longer than by a compiled one, so that it does not pay before tens of thousands of answers.
+ */
+function plainOf(known: Known): Keywords | null {
+  if (known.plain !== undefined) return known.plain;
   const { schema } = known;
-  return (known.judged ??= isPlain(schema) && uncountable(schema) === null ? 0 : ENOUGH);
+  return (known.plain = isPlain(schema) && uncountable(schema) === null ? keywordsOf(schema) : null);
 }
-
-const ENOUGH = 16;
 
 /** The same, with all errors and not only the first: for a model that has to fix them in one go. */
 export function everyFault(schema: JsonSchema, value: Json): readonly string[] {
@@ -95,7 +91,7 @@ export function schemaFault(schema: JsonSchema): string | null {
   const known = knownOf(schema);
   if (known.fault !== null || known.check !== null) return known.fault;
   try {
-    if (timesJudged(known) === ENOUGH) compile(known);
+    if (plainOf(known) === null) compile(known);
   } catch (error) {
     known.fault = error instanceof RangeError ? "it is too large" : errorText(error);
   }

@@ -166,7 +166,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   return {
     ...reading,
 
-    async create({ id, agent, at, digest, flow }, entries = [], adopted = {}) {
+    create({ id, agent, at, digest, flow }, entries = [], adopted = {}) {
       return write(() => {
         requireOrder(id, entries, 1);
         const [isTaken, key, isKept] = sql.beforeRun.get(id, digest) as unknown as BeforeRun;
@@ -182,7 +182,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
       });
     },
 
-    async claim(id, { takeOver = false } = {}) {
+    claim(id, { takeOver = false } = {}) {
       return write(() => {
         const run = findRun(id);
         if (run === undefined) throw runUnknown(id);

@@ -8,6 +8,7 @@ import type { Flow } from "../../flow/flow.ts";
 import { gutter, visible, visibleInLine } from "../../flow/text/visible.ts";
 import type { DriveOptions } from "../options.ts";
 import { homeFolder } from "../world/project.ts";
+import { inThisTurn } from "../world/read-once-a-turn.ts";
 import type { Trusted, TrustStore } from "./trust-store.ts";
 import { errorText } from "../../flow/text/harmless.ts";
 
@@ -151,13 +152,11 @@ export function trusting(
   return { root, env, confined, ...trust, ...(notify !== undefined && { notify }), ...state };
 }
 
-const loadLines = () => import("./trust-lines.ts");
-let lines: ReturnType<typeof loadLines> | null = null;
-
-async function linesFor(flow: Flow, { root, env, confined }: TrustOptions): Promise<readonly string[]> {
-  // A thousand runs that begin together would ask for the module a thousand times.
-  const { trustLines } = await (lines ??= loadLines());
-  return await trustLines(flow, confined, () => ({ root, home: homeFolder(env) }));
+function linesFor(flow: Flow, { root, env, confined }: TrustOptions): Promise<readonly string[]> {
+  return inThisTurn(["trust", flow, root, env, confined], async () => {
+    const { trustLines } = await import("./trust-lines.ts");
+    return await trustLines(flow, confined, () => ({ root, home: homeFolder(env) }));
+  });
 }
 
 async function standing(flow: Flow, lines: readonly string[], options: TrustOptions) {

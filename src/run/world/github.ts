@@ -7,7 +7,9 @@ import type { Clock } from "../../engine/ports.ts";
 import { outsideOf } from "../../engine/decide/stop.ts";
 import type { Event, Worktree } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
+import type { DriveOptions } from "../options.ts";
 import { programsFor } from "./programs.ts";
+import { surroundings } from "./workplace.ts";
 
 export type GitHubOf = () => Promise<GithubOutcome<GithubClient>>;
 
@@ -21,15 +23,22 @@ export type RecordedGithub = Extract<Event, { type: "run.started" }>["repository
  * Whatever a run writes later on changes nothing about it. What the user's environment says counts before what was
  * recorded, and that before what the repository says now.
  */
-export async function pinRepository(
+export function pinRepository(
   flows: readonly Flow[],
   place: { readonly cwd: string; readonly worktree?: Worktree },
-  { env, signal }: Pick<GitHubAround, "env" | "signal">,
+  options: Pick<DriveOptions, "env" | "signal">,
   recorded?: RecordedGithub,
-): Promise<Pinned> {
+): Promise<Pinned> | null {
   const isProposed = place.worktree?.finalize.createPr === true;
   if (!flows.some((flow) => mayUseGitHub(flow, isProposed))) return null;
-  const cwd = place.worktree?.home ?? place.cwd;
+  return lookUp(place.worktree?.home ?? place.cwd, surroundings(options), recorded);
+}
+
+async function lookUp(
+  cwd: string,
+  { env, signal }: Pick<GitHubAround, "env" | "signal">,
+  recorded: RecordedGithub,
+): Promise<Pinned> {
   const { isNamedInEnv, placeAt } = await import("../../effects/github/github-where.ts");
   if (recorded !== undefined && !isNamedInEnv(env)) return { ok: true, value: placeAt(recorded, env) };
   const { findRepository } = await import("../../effects/github/github.ts");

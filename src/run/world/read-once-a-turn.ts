@@ -1,34 +1,28 @@
 /** What runs of the same turn of the event loop read of the machine: read once, and forgotten when the turn is over. */
 
-type Known = { readonly more: Map<unknown, Known>; value: unknown; isThere: boolean };
+type Known = { readonly parts: readonly unknown[]; readonly value: unknown };
 
-const NOTHING = (): Known => ({ more: new Map(), value: undefined, isThere: false });
-let known = NOTHING();
+let known = new Map<unknown, Known[]>();
 
 /**
- * `parts` name what is read and everything that the value depends on and that this process can change within a turn;
- * objects are compared by identity.
+ * `parts` name what is read, which comes first, and everything that the value depends on and that this process can change
+ * within a turn; objects are compared by identity. Runs that begin together mostly have the same parts.
  */
 export function inThisTurn<T>(parts: readonly unknown[], read: () => T): T {
-  let at = known;
-  for (const part of parts) {
-    let next = at.more.get(part);
-    if (next === undefined) at.more.set(part, (next = NOTHING()));
-    at = next;
-  }
-  if (at.isThere) return at.value as T;
-  if (!isEnding) setImmediate(forget);
-  isEnding = true;
+  const named = known.get(parts[0]) ?? [];
+  for (const one of named) if (isSame(one.parts, parts)) return one.value as T;
+  if (known.size === 0) setImmediate(forget);
+  known.set(parts[0], named);
   const value = read();
-  at.value = value;
-  at.isThere = true;
+  named.push({ parts, value });
   return value;
 }
 
-let isEnding = false;
+function isSame(parts: readonly unknown[], others: readonly unknown[]): boolean {
+  return parts.length === others.length && parts.every((part, place) => part === others[place]);
+}
 
 /** A new map, not the old one emptied: measured over thousands of runs, less is then left in old space (decision 0049). */
 function forget(): void {
-  isEnding = false;
-  known = NOTHING();
+  known = new Map();
 }
