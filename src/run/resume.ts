@@ -113,7 +113,8 @@ export async function resumeFrom(
   const standing = () => (folded ??= fold(recorded.flow, recorded.entries, recorded.adopted));
   // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
   const isHeld = recalled.isAsked && openQuestions(standing()).some(({ question }) => question.held);
-  const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
+  const held = isHeld && { onPermission: "halt" as const };
+  const asking = { ...peopleIn(recorded.entries), ...held, ...options };
   const here = typeof place === "function" ? await place(recorded) : place;
   const found =
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
@@ -288,6 +289,11 @@ async function adopt(
   const entry: Entry = { seq, at, event: { type: "run.adopted", flow: digest } };
   await handle.append([entry], { [digest]: flow });
   return entry;
+}
+
+/** How people take part in a run, as that was said when it was queued. */
+export function peopleIn([first]: readonly Entry[]) {
+  return first?.event.type === "run.started" ? first.event.people : undefined;
 }
 
 function repositoryIn([first]: readonly Entry[]) {
