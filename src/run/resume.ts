@@ -42,10 +42,10 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 }
 
 /** A run whose files travel works where this machine keeps those of runs; null: where its record says. */
-async function travelsHere(
+export async function travelsHere(
   journal: Journal,
   run: string,
-  { env = process.env, signal = new AbortController().signal }: ResumeOptions,
+  { env = process.env, signal = new AbortController().signal }: DriveOptions,
 ): Promise<OpenPlace | null> {
   const { blobs } = journal;
   const [first] = blobs === undefined ? [] : await journal.read(run, 0, 1);
@@ -120,7 +120,18 @@ export async function resumeFrom(
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
   const { snapshot, onPrepared } = here ?? {};
   const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
-  const about = { project: found, row, place: here, recorded, recalled, handle, mail, strays, accepted };
+  const about = {
+    project: found,
+    agents: project.root,
+    row,
+    place: here,
+    recorded,
+    recalled,
+    handle,
+    mail,
+    strays,
+    accepted,
+  };
   const resuming = { ...about, standing, warnings, ...defined({ beforeWorktree }) };
   return await openRun(await recordedRun(resuming, driving, known), driving, stack);
 }
@@ -128,6 +139,8 @@ export async function resumeFrom(
 /** A recorded run that was claimed. */
 type Resuming = Pick<ToResume, "beforeWorktree"> & {
   readonly project: Project;
+  /** Where the user keeps the agent, which may be elsewhere than the files of the run. */
+  readonly agents: string;
   readonly row: RunRow;
   readonly place: StretchPlace | null;
   readonly recorded: RecordedRun;
@@ -159,7 +172,7 @@ async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Kn
   const { cwd, worktree } = here ?? recalled;
   const isCompared = options.adopt === true || options.onChange !== undefined;
   const wanted = isCompared
-    ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: project.root }, options)
+    ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: resuming.agents }, options)
     : null;
   const flow = wanted?.flow ?? recorded.current;
   known.flow = flow;

@@ -189,6 +189,16 @@ describe("people and runs of a fleet", { skip }, () => {
     await studio.close();
   });
 
+  test("the studio goes on with changed files as it was said at submit", async () => {
+    const studio = await openIn(fleet, [], { ...fleet.env, ...fleet.around });
+    const run = await submitted("asking.json", "--queue", "nobody", "--on-permission", "allow");
+    const resumed = await studio.post<StartedDocument>(`runs/${run}/resume`, { adopt: true });
+    assert.equal(resumed.status, 202, resumed.text);
+    assert.ok(!resumed.document.command.includes("--on-permission"), resumed.document.command);
+    await until(async () => (await stateOf(run)) === "completed", "it has ended");
+    await studio.close();
+  });
+
   test("a run that waits for a person holds no slot, and goes on with the answer, which counts once", async () => {
     using elsewhere = createWorld();
     const run = await submitted("asking.json");
