@@ -38,7 +38,7 @@ export function createBuckets(postgres: Postgres): Buckets {
 
   const askFor = async (name: string, waiting: readonly Waiter[]) => {
     const needs = waiting.map(({ amount }) => amount);
-    const [row] = await postgres.send(sql.take, [name, needs, isBudget(name)]);
+    const [row] = await postgres.together((send) => send(sql.take, [name, needs, isBudget(name)]));
     if (row === undefined) return { granted: waiting.length, waitMs: 0 };
     const granted = Number(row.granted);
     const next = needs[granted];
@@ -98,7 +98,7 @@ export function createBuckets(postgres: Postgres): Buckets {
           .finally(() => lines.delete(name));
       }),
     async settle(name, more) {
-      if (more !== 0) await postgres.send(sql.settle, [name, more]);
+      if (more !== 0) await postgres.together((send) => send(sql.settle, [name, more]));
     },
     async hold(names, ms) {
       if (names.length > 0 && ms > 0) await postgres.send(sql.hold, [names, ms]);

@@ -110,7 +110,8 @@ export async function removeLimit(
   limit: Pick<FleetLimit, "name" | "group">,
 ): Promise<boolean> {
   const text = `DELETE FROM ${postgres.schema}.bucket WHERE name = $1 RETURNING name`;
-  return (await postgres.send({ name: "limit-remove", text }, [bucketName(limit)])).length > 0;
+  const gone = await postgres.together((send) => send({ name: "limit-remove", text }, [bucketName(limit)]));
+  return gone.length > 0;
 }
 
 export async function listLimits(postgres: Postgres): Promise<readonly StandingLimit[]> {

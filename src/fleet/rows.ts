@@ -73,17 +73,17 @@ export function rowFault({ queue, grp, speaks }: Rows[number]): string | null {
 /**
  * The jobs that are still those of their runs: only these may be driven. Which run that is, its row says, and not the job,
  * which somebody else may have written. The others are taken off the queue, also that of a run which nobody could drive
- * so far. What wakes a run from here on gives it another stretch.
+ * so far. What wakes a run from here on gives it another stretch. What this gives is called until it resolves: each
+ * attempt counts once.
  */
-export async function begin(
+export function beginning(
   postgres: Postgres,
   dispatch: Dispatch,
   jobs: readonly Job[],
   speech: number,
-): Promise<readonly Taken[]> {
-  if (jobs.length === 0) return [];
+): () => Promise<readonly Taken[]> {
   const { schema } = postgres;
-  return await postgres.together(async (send) => {
+  return postgres.transaction(async (send) => {
     const text = `WITH t AS (
         SELECT r.key, n.attempt FROM ${schema}.run r JOIN unnest($1::text[], $2::int[]) AS n(job, attempt) ON r.job = n.job
         WHERE r.held IS NULL AND r.speaks <= $3 ORDER BY r.key FOR UPDATE OF r)
@@ -120,14 +120,17 @@ export async function begin(
 /** A stretch that is over, and what becomes of its run. */
 export type SettledJob = { readonly job: Job; readonly next: NextStretch };
 
-/** These stretches are over. Gives the jobs that were not given to another worker, which decides what becomes of the run. */
-export async function settleRuns(
+/**
+ * These stretches are over. Gives the jobs that were not given to another worker, which decides what becomes of the run.
+ * What this gives is called until it resolves.
+ */
+export function settling(
   postgres: Postgres,
   dispatch: Dispatch,
   stretches: readonly SettledJob[],
-): Promise<ReadonlySet<Job>> {
+): () => Promise<ReadonlySet<Job>> {
   const { schema } = postgres;
-  return await postgres.together(async (send) => {
+  return postgres.transaction(async (send) => {
     const ours = new Set(
       await dispatch.settle(
         stretches.map(({ job }) => job),
@@ -167,5 +170,6 @@ export async function progressed(postgres: Postgres, { id }: Job): Promise<void>
 export async function releaseRuns(postgres: Postgres, runs: readonly string[]): Promise<readonly string[]> {
   const text = `UPDATE ${postgres.schema}.run SET held = NULL, held_because = NULL, tries = 0, due = clock_timestamp(), job = NULL
     WHERE id = ANY($1) AND held IS NOT NULL RETURNING id`;
-  return (await postgres.send({ name: "unhold", text }, [runs])).map(({ id }) => id as string);
+  const rows = await postgres.together((send) => send({ name: "unhold", text }, [runs]));
+  return rows.map(({ id }) => id as string);
 }

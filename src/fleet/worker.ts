@@ -8,10 +8,10 @@ import { nextStretch, type Ended } from "./life.ts";
 import type { Presence } from "./presence.ts";
 import { createTroubles, type WorkerPart } from "./trouble.ts";
 import {
-  begin,
+  beginning,
   progressed,
   promote,
-  settleRuns,
+  settling,
   type SettledJob,
   type Taken,
   type WantedRuns,
@@ -71,6 +71,8 @@ type Driven = Taken & {
   isProven: boolean;
 };
 
+type Beginning = { readonly jobs: readonly Job[]; readonly begin: () => Promise<readonly Taken[]> };
+
 const POLL_MS = 1000;
 /** All workers of a fleet together ask so often at most. */
 const POLLS_PER_S = 100;
@@ -90,7 +92,7 @@ export async function work(options: WorkerOptions): Promise<void> {
   /** Not by job: what was lost may come back as another attempt before it is given up here. */
   const driven = new Set<Driven>();
   /** Taken, but the server went away before they were begun. */
-  let pending: readonly Job[] = [];
+  let pending: Beginning | null = null;
   let contact = contactAt(performance.now());
   let workers = 1;
   let drainBy: number | null = null;
@@ -135,8 +137,8 @@ export async function work(options: WorkerOptions): Promise<void> {
 
   const settles = createRounds<SettledJob>(
     async (stretches) => {
-      const ours = await settleRuns(postgres, dispatch, stretches);
-      return stretches.map(({ job }) => ({ value: ours.has(job) }));
+      const ours = await untilSaid(settling(postgres, dispatch, stretches));
+      return stretches.map(({ job }) => ({ value: ours?.has(job) === true }));
     },
     SETTLING,
     ({ job }) => job.run,
@@ -170,7 +172,7 @@ export async function work(options: WorkerOptions): Promise<void> {
     clearTimeout(limit);
     const tries = one.isProven ? 0 : taken.tries;
     const next = nextStretch(end, tries, options.now(), leaseMs);
-    const isSettled = await untilSaid(() => settles.offer({ job, next }) as Promise<boolean>);
+    const isSettled = (await settles.offer({ job, next })) as boolean;
     driven.delete(one);
     // Stopped before it could find out by itself that the run is another's.
     const isLost = end.kind === "yielded" && !isSettled;
@@ -178,8 +180,8 @@ export async function work(options: WorkerOptions): Promise<void> {
     wakePoll();
   };
 
-  /** False: it could not be said. The lease frees the job, and who takes it finds what was recorded. */
-  const untilSaid = async (say: () => Promise<boolean>): Promise<boolean> => {
+  /** null: it could not be said. The lease frees the jobs, and who takes them finds what was recorded. */
+  const untilSaid = async <T>(say: () => Promise<T>): Promise<T | null> => {
     const began = performance.now();
     for (;;) {
       try {
@@ -188,28 +190,29 @@ export async function work(options: WorkerOptions): Promise<void> {
         return said;
       } catch (error) {
         failed("settle", error);
-        if (performance.now() - began > SETTLE_MS) return false;
+        if (performance.now() - began > SETTLE_MS) return null;
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     }
   };
 
-  const beginAll = async (): Promise<void> => {
-    const taken = await begin(postgres, dispatch, pending, wanted.speech);
-    pending = [];
+  const beginAll = async ({ begin }: Beginning): Promise<void> => {
+    const taken = await begin();
+    pending = null;
     for (const one of taken) void driveOne(one);
   };
 
   const poll = async (): Promise<void> => {
-    if (pending.length > 0) await beginAll();
+    if (pending !== null) await beginAll(pending);
     if (isDraining() || driven.size >= options.slots) return;
     options.requireRoom();
     while ((await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
     while (driven.size < options.slots && !isDraining()) {
       const most = Math.min(MOST_TAKEN, options.slots - driven.size);
-      pending = await dispatch.take(queues, most, options.shares);
-      if (pending.length === 0) return;
-      await beginAll();
+      const jobs = await dispatch.take(queues, most, options.shares);
+      if (jobs.length === 0) return;
+      pending = { jobs, begin: beginning(postgres, dispatch, jobs, wanted.speech) };
+      await beginAll(pending);
     }
   };
 
@@ -230,7 +233,7 @@ export async function work(options: WorkerOptions): Promise<void> {
       const sent = performance.now();
       try {
         const ours = [...driven];
-        const kept = new Set(await dispatch.keep([...ours.map(({ job }) => job), ...pending]));
+        const kept = new Set(await dispatch.keep([...ours.map(({ job }) => job), ...(pending?.jobs ?? [])]));
         for (const one of ours) if (!kept.has(one.job)) stopOne(one, "lost");
         const shown = await presence.beat(troubles.lasting());
         workers = shown.workers;
@@ -273,7 +276,7 @@ export async function work(options: WorkerOptions): Promise<void> {
   try {
     for (;;) {
       await nap(WATCH_MS, true);
-      if (drainBy !== null && driven.size === 0 && pending.length === 0) break;
+      if (drainBy !== null && driven.size === 0 && pending === null) break;
       if (drainBy !== null && performance.now() > drainBy + SETTLE_MS) break;
     }
   } finally {

@@ -8,7 +8,7 @@ import { inItsOwnRun, retell } from "../story/reword.ts";
 import { recordedWith, type State } from "../engine/decide/state.ts";
 import { decisionIn, type Entry, type Event, type ForkOrigin, type Led, type Reply } from "../flow/event.ts";
 import type { Flow, Step, StepId } from "../flow/flow.ts";
-import { own, type Json, type JsonObject } from "../flow/json.ts";
+import { defined, own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
 import { recallBackend } from "./world/backend.ts";
@@ -21,7 +21,7 @@ import type { Result } from "../tell/result.ts";
 import { systemClock } from "./world/clock.ts";
 import type { DriveOptions } from "./options.ts";
 import { newRunId, withStack } from "./open.ts";
-import { resumedRecord, resumeFrom } from "./resume.ts";
+import { resumedRecord, resumeFrom, travelsHere } from "./resume.ts";
 import { withUnrecorded, type Unrecorded } from "./unrecorded.ts";
 import { readRun, type RecordedRun } from "./records/runs.ts";
 import { budgetLine, budgetOf } from "../tell/budget.ts";
@@ -63,7 +63,8 @@ export async function fork(options: ForkOptions): Promise<Result> {
     const recorded = await readRun(journal, options.run);
     known.agent = recorded.row.agent;
     const accepted = await acceptImported(recorded, project.stateDir, options);
-    if (options.journal === undefined)
+    const place = await travelsHere(journal, recorded.row.id, options);
+    if (options.journal === undefined && place === null)
       requirePlace(project.root, recallBackend(recorded.entries), recorded.current, recorded.row.id);
     const parting = await partFrom(recorded, options, options);
     const draft = withUnrecorded(journal, draftOf(recorded, options, clock.now(), parting));
@@ -81,7 +82,7 @@ export async function fork(options: ForkOptions): Promise<Result> {
     const { row, journal: drafted } = draft;
     const { warnings } = parting;
     return await resumeFrom(
-      { journal: drafted, row, project, beforeWorktree, warnings },
+      { journal: drafted, row, project, place, beforeWorktree, warnings },
       asked,
       stack,
       known,
@@ -106,8 +107,13 @@ async function partFrom(
   const id = newRunId();
   const { row, entries, current } = recorded;
   const { cwd, worktree } = recallBackend(entries);
-  // The files of a run with a source travel: no worktree of it is kept on this machine.
-  if (worktree === undefined || hasSource(entries)) return { id, place: null, warnings: [] };
+  if (worktree === undefined) return { id, place: null, warnings: [] };
+  // The files of a run with a source travel: whoever drives the fork makes its worktree.
+  if (hasSource(entries)) {
+    const { travellingBranch } = await import("./source.ts");
+    const own = { ...worktree, branch: travellingBranch(current.agent, id) };
+    return { id, place: { cwd, worktree: own, warnings: [] }, warnings: [] };
+  }
   const place = await forkPlaceOf(current, id, { run: row.id, cwd, worktree, isDriven: row.owned }, around);
   return { id, place, warnings: place.warnings };
 }
@@ -215,7 +221,7 @@ function draftOf(
         event.type === "run.started"
           ? begunAs(event, id, place, forkedFrom, isImported(recorded.entries))
           : inItsOwnRun(event, event, was, is),
-    }),
+    }).map((entry, place) => ({ ...entry, ...defined({ tree: shared[place]!.tree }) })),
   ];
   const wanted = editFlow(cut.flow, edits);
   const digest = flowDigest(wanted);

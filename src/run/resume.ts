@@ -42,10 +42,10 @@ export async function resume(options: ResumeOptions): Promise<Result> {
 }
 
 /** A run whose files travel works where this machine keeps those of runs; null: where its record says. */
-async function travelsHere(
+export async function travelsHere(
   journal: Journal,
   run: string,
-  { env = process.env, signal = new AbortController().signal }: ResumeOptions,
+  { env = process.env, signal = new AbortController().signal }: DriveOptions,
 ): Promise<OpenPlace | null> {
   const { blobs } = journal;
   const [first] = blobs === undefined ? [] : await journal.read(run, 0, 1);
@@ -113,13 +113,25 @@ export async function resumeFrom(
   const standing = () => (folded ??= fold(recorded.flow, recorded.entries, recorded.adopted));
   // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
   const isHeld = recalled.isAsked && openQuestions(standing()).some(({ question }) => question.held);
-  const asking = isHeld ? { onPermission: "halt" as const, ...options } : options;
+  const held = isHeld && { onPermission: "halt" as const };
+  const asking = { ...peopleIn(recorded.entries), ...held, ...options };
   const here = typeof place === "function" ? await place(recorded) : place;
   const found =
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
   const { snapshot, onPrepared } = here ?? {};
   const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
-  const about = { project: found, row, place: here, recorded, recalled, handle, mail, strays, accepted };
+  const about = {
+    project: found,
+    agents: project.root,
+    row,
+    place: here,
+    recorded,
+    recalled,
+    handle,
+    mail,
+    strays,
+    accepted,
+  };
   const resuming = { ...about, standing, warnings, ...defined({ beforeWorktree }) };
   return await openRun(await recordedRun(resuming, driving, known), driving, stack);
 }
@@ -127,6 +139,8 @@ export async function resumeFrom(
 /** A recorded run that was claimed. */
 type Resuming = Pick<ToResume, "beforeWorktree"> & {
   readonly project: Project;
+  /** Where the user keeps the agent, which may be elsewhere than the files of the run. */
+  readonly agents: string;
   readonly row: RunRow;
   readonly place: StretchPlace | null;
   readonly recorded: RecordedRun;
@@ -158,7 +172,7 @@ async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Kn
   const { cwd, worktree } = here ?? recalled;
   const isCompared = options.adopt === true || options.onChange !== undefined;
   const wanted = isCompared
-    ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: project.root }, options)
+    ? await (await import("./adopt.ts")).flowToAdopt(recorded, { cwd: resuming.agents }, options)
     : null;
   const flow = wanted?.flow ?? recorded.current;
   known.flow = flow;
@@ -288,6 +302,11 @@ async function adopt(
   const entry: Entry = { seq, at, event: { type: "run.adopted", flow: digest } };
   await handle.append([entry], { [digest]: flow });
   return entry;
+}
+
+/** How people take part in a run, as that was said when it was queued. */
+export function peopleIn([first]: readonly Entry[]) {
+  return first?.event.type === "run.started" ? first.event.people : undefined;
 }
 
 function repositoryIn([first]: readonly Entry[]) {

@@ -38,6 +38,8 @@ import { makeFolder } from "../journal/make-folder.ts";
 export type PlaceOptions = MirrorOptions & {
   /** The newest files that its journal names. */
   readonly newest: Tree | null;
+  /** They are those of the run that it was forked from, which worked on another branch. */
+  readonly isShared?: boolean;
   readonly flow: Flow;
   readonly blobs: Blobs;
   readonly env: NodeJS.ProcessEnv;
@@ -68,7 +70,10 @@ export function travelling(
     const started = entries[0]?.event;
     if (started?.type !== "run.started")
       throw new RecordDamaged("The run has no first entry: its journal is damaged.");
-    const place = await openTravelPlace({ ...about, started, newest: newestTree(entries), flow: current });
+    const { forkedFrom } = started;
+    const isShared = forkedFrom !== undefined && newestTree(entries.slice(forkedFrom.seq)) === null;
+    const files = { newest: newestTree(entries), isShared };
+    const place = await openTravelPlace({ ...about, ...files, started, flow: current });
     about.onPlace?.(place);
     return place;
   };
@@ -135,7 +140,7 @@ const REMOTE = /^\w[\w.-]{0,99}$/;
 const BRANCH = /^(?!.*(?:\.\.|\/\/|@\{|\.lock(?:\/|$)))[^\s~^:?*[\\\p{Cc}./-][^\s~^:?*[\\\p{Cc}]*$/u;
 
 async function make(options: PlaceOptions, asked: Asked, folder: string): Promise<TravelPlace> {
-  const { started, newest, flow, blobs, env, signal } = options;
+  const { started, newest, isShared = false, flow, blobs, env, signal } = options;
   const { source, within, run } = asked;
   const remote = remoteFor(options, asked.remote);
   const [home, stateDir] = [join(folder, "home"), stateIn(options.work, run)];
@@ -174,7 +179,7 @@ async function make(options: PlaceOptions, asked: Asked, folder: string): Promis
   if (isNew || !(await isRight(tree, source))) {
     // Until it was made ready, whatever is killed meanwhile.
     writeFileSync(unready, "");
-    await restore(tree, source, branch);
+    await restore(tree, source, branch, isShared && worktree !== undefined);
   }
   // What was done is recorded also while the run is being stopped.
   const steady = inFolder(new AbortController().signal);
@@ -306,9 +311,15 @@ async function isRight({ git, place, newest }: TreeOptions, source: Source): Pro
 
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-async function restore(options: TreeOptions, source: Source, branch: string): Promise<void> {
+/** `isMoved`: files that a journal names are on this branch as well, and not on the one that they were taken from. */
+async function restore(
+  options: TreeOptions,
+  source: Source,
+  branch: string,
+  isMoved: boolean,
+): Promise<void> {
   const { git, place, newest } = options;
-  if (newest !== null) return await restoreTree(options, newest);
+  if (newest !== null) return await restoreTree(options, newest, isMoved ? branch : undefined);
   if (source.kind === "none") return void must(await git(place.top, ["clean", "-ffdq"]));
   await resetTo(git, place, source.commit, branch);
   if (source.kind === "bundle" && source.files !== undefined)

@@ -240,7 +240,7 @@ export function travellingPlace(
   if ((push || createPr) && source.remote === undefined)
     throw refusal("The result has to be pushed, and there is no remote that workers can reach", "add one");
   const remote = source.remote?.name ?? finalize.remote;
-  const branch = options.branch ?? `${flow.agent}/${run.slice(0, 6)}`;
+  const branch = options.branch ?? travellingBranch(flow.agent, run);
   const worktree = {
     path: "tree",
     home: "home",
@@ -250,6 +250,10 @@ export function travellingPlace(
     onRemote: true,
   } as const;
   return { cwd: within, worktree: { ...worktree, finalize: { ...finalize, remote } } };
+}
+
+export function travellingBranch(agent: string, run: string): string {
+  return `${agent}/${run.slice(0, 6)}`;
 }
 
 function refusal(what: string, fix: string): RunnerError {

@@ -113,7 +113,7 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
     const submitted = { digest: started?.trusted ?? null, accepts };
     const trust = isTravelling && { trust: { submitted } };
     const script = await unlessRecorded(how.script, journal, row.id);
-    const { script: _given, ...wanted } = { ...started?.people, ...driving, ...trust };
+    const { script: _given, ...wanted } = { ...driving, ...trust };
     const asked = { ...wanted, ...(script !== undefined && { script }) };
     return await resumeFrom({ journal, project, row, place }, asked, stack, known);
   };

@@ -77,8 +77,12 @@ export function createTree(options: TreeOptions, held: Held): TravellingTree {
   };
 }
 
-/** Of a run that goes on: its files are as the entry that names them left them. */
-export async function restoreTree({ git, run, place, blobs }: TreeOptions, tree: Tree): Promise<void> {
+/** Of a run that goes on: its files are as the entry that names them left them, on the branch of that time or on this one. */
+export async function restoreTree(
+  { git, run, place, blobs }: TreeOptions,
+  tree: Tree,
+  branch?: string,
+): Promise<void> {
   const file = join(place.folder, "restore.bundle");
   const bytes = await blobs.get(tree.blob);
   if (bytes === null)
@@ -90,7 +94,7 @@ export async function restoreTree({ git, run, place, blobs }: TreeOptions, tree:
     writeFileSync(file, bytes);
     try {
       await unbundle(git, place.top, file, tree.commit);
-      await restoreHeld(git, place, tree.commit);
+      await restoreHeld(git, place, tree.commit, branch);
     } finally {
       rmSync(file, { force: true });
     }

@@ -170,10 +170,11 @@ export async function goOnWith(
     return { v: 1, run, command: shownLine(studio, { words: [isPaused ? "continue" : "resume", run] }) };
   if (row.owned)
     throw new RequestRefusal(409, "RUN_OWNED_ELSEWHERE", `A process is running run ${run} already.`);
-  const { resultIfOver } = await import("../run/resume.ts");
+  const { peopleIn, resultIfOver } = await import("../run/resume.ts");
   if ((await resultIfOver(journal, run, studio.now())) !== null)
     throw new RequestRefusal(409, "RUN_OVER", `Run ${run} has ended; there is nothing to resume.`);
-  const { current } = await readRow(journal, row);
+  const { current, entries } = await readRow(journal, row);
+  const isSettled = peopleIn(entries)?.onPermission !== undefined;
   const flow = adopt ? (await studio.desk.agents.load(row.agent)).flow : current;
   if (flow !== null) await requireTrusted(flow, studio, trust);
   const line: CommandLine = {
@@ -181,7 +182,7 @@ export async function goOnWith(
       isPaused ? "continue" : "resume",
       run,
       ...(adopt ? ["--adopt", ...(journal.mail === undefined ? [] : ["--here"])] : []),
-      "--on-permission=halt",
+      ...(isSettled ? [] : ["--on-permission=halt"]),
       ...(trust === undefined ? [] : [`--trust=${trust}`]),
     ],
   };

@@ -49,7 +49,8 @@ describe("people and runs of a fleet", { skip }, () => {
 
   const submitted = async (file: string, ...more: readonly string[]): Promise<string> => {
     const args = ["fleet", "submit", "notes", "--topic", "t", "--no-files", "--script", file, ...more];
-    const made = await fleet.document([...args, "--on-permission", "halt"]);
+    const said = more.includes("--on-permission") ? [] : ["--on-permission", "halt"];
+    const made = await fleet.document([...args, ...said]);
     return (made.runs as readonly { readonly run: string }[])[0]!.run;
   };
   const ends = (run: string) =>
@@ -110,7 +111,7 @@ describe("people and runs of a fleet", { skip }, () => {
     ["queued", ["pause"], /^0 .*is paused/, "waiting"],
     ["queued", ["stop"], /^2 .*nothing to stop/, "queued"],
     ["queued", ["continue"], /^0 A worker continues/, "queued"],
-    ["queued", HERE, /^0 .*✓ completed/s, "completed"],
+    ["queued", HERE, /^5 .*waiting PermissionRequired/s, "waiting"],
     ["driven", ["answer", "allow"], /^2 .*waits for no answer/, "running"],
     ["driven", ["pause"], /^0 .*is paused/, "waiting"],
     ["driven", ["stop"], /^0 .*is stopped/, "interrupted"],
@@ -138,6 +139,36 @@ describe("people and runs of a fleet", { skip }, () => {
       if (after === "running") await says(elsewhere, "stop", run);
     });
 
+  const ALLOW = ["--on-permission", "allow"];
+  const SAID: readonly [said: string, how: "worker" | "retry" | readonly string[], outcome: string][] = [
+    ["deny", "worker", "completed, denied"],
+    ["halt", "worker", "waiting"],
+    ["allow", "worker", "completed"],
+    ["deny", HERE, "completed, denied"],
+    ["allow", HERE, "completed"],
+    ["halt", [...HERE, ...ALLOW], "completed"],
+    ["allow", ["continue", ...HERE.slice(1)], "completed"],
+    ["halt", "retry", "waiting"],
+    ["allow", "retry", "completed"],
+  ];
+  for (const [said, how, outcome] of SAID)
+    test(`submitted with --on-permission ${said} and driven by ${String(how)}: ${outcome}`, async () => {
+      using elsewhere = createWorld();
+      const queue = typeof how === "string" ? "runs" : "nobody";
+      const about = ["--on-permission", said, "--queue", how === "retry" ? "held" : queue];
+      const run = await submitted("asking.json", ...about);
+      if (how === "retry") {
+        const text = `UPDATE people.run SET held = 'poisoned', held_because = 'a test', due = NULL, queue = 'runs' WHERE id = $1`;
+        await fleet.postgres.send({ name: "", text }, [run]);
+        assert.match(await says(elsewhere, "fleet", "retry", run), /^0 .*waits for a worker again/);
+      }
+      if (typeof how !== "string") await says(elsewhere, how[0]!, run, ...how.slice(1));
+      else await until(() => ends(run).length > 0, "the worker has had it");
+      const { stdout } = await fleet.lockstep(["show", run, "--events"], { env: fleet.around });
+      const denied = stdout.includes('"denied"') ? ", denied" : "";
+      assert.equal(`${await stateOf(run)}${denied}`, outcome, stdout);
+    });
+
   test("the studio of another machine answers, pauses and resumes", async () => {
     using elsewhere = createWorld();
     const studio = await openIn(elsewhere, [], { ...elsewhere.env, ...fleet.around });
@@ -155,6 +186,16 @@ describe("people and runs of a fleet", { skip }, () => {
     await until(() => ends(run).includes("ended"), "it has ended");
     assert.equal(await stateOf(run), "completed");
     assert.ok(!existsSync(join(elsewhere.root, ".lockstep")), "nothing is left here");
+    await studio.close();
+  });
+
+  test("the studio goes on with changed files as it was said at submit", async () => {
+    const studio = await openIn(fleet, [], { ...fleet.env, ...fleet.around });
+    const run = await submitted("asking.json", "--queue", "nobody", "--on-permission", "allow");
+    const resumed = await studio.post<StartedDocument>(`runs/${run}/resume`, { adopt: true });
+    assert.equal(resumed.status, 202, resumed.text);
+    assert.ok(!resumed.document.command.includes("--on-permission"), resumed.document.command);
+    await until(async () => (await stateOf(run)) === "completed", "it has ended");
     await studio.close();
   });
 

@@ -1,6 +1,7 @@
 /** Blobs on PostgreSQL: bytes by their SHA-256, kept as long as a run that needs them. */
 import { createHash } from "node:crypto";
 import { RunnerError, type Blobs } from "../../engine/ports.ts";
+import type { Entry } from "../../flow/event.ts";
 import type { Postgres } from "./connection.ts";
 
 export function createPostgresBlobs(postgres: Postgres): Blobs {
@@ -29,6 +30,23 @@ export function createPostgresBlobs(postgres: Postgres): Blobs {
       return bytes instanceof Uint8Array && digestOf(bytes) === digest ? bytes : null;
     },
   };
+}
+
+/** The run needs these blobs as well, where they are there: it shares entries with another one that made them. */
+export async function tieBlobs(postgres: Postgres, run: string, digests: readonly string[]): Promise<void> {
+  const { schema } = postgres;
+  const text = `INSERT INTO ${schema}.run_blob SELECT r.key, b.digest
+    FROM ${schema}.run r, ${schema}.blob b WHERE r.id = $1 AND b.digest = ANY($2) ON CONFLICT DO NOTHING`;
+  if (digests.length > 0) await postgres.send({ name: "tie-blobs", text }, [run, digests]);
+}
+
+/** The blobs that entries name. */
+export function blobsIn(entries: readonly Entry[]): readonly string[] {
+  const named = entries.flatMap(({ event, tree }) => [
+    ...(event.type === "run.started" && event.source?.kind === "bundle" ? [event.source.blob] : []),
+    ...(tree === undefined ? [] : [tree.blob]),
+  ]);
+  return [...new Set(named)];
 }
 
 /**

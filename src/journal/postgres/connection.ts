@@ -1,7 +1,7 @@
 /** Statements on a pool of connections to PostgreSQL, sent again while the server is away. */
 import { closed } from "../errors.ts";
 import type { PostgresAddress } from "./address.ts";
-import { isAway, isContended, postgresUnavailable } from "./postgres-errors.ts";
+import { codeOf, isAway, isContended, postgresUnavailable } from "./postgres-errors.ts";
 
 export type StatementValues = readonly unknown[];
 export type Rows = readonly { readonly [column: string]: unknown }[];
@@ -11,11 +11,13 @@ export type Postgres = {
   readonly schema: string;
   /**
    * The rows of one statement, committed when it resolves. A statement whose answer was lost is sent again, so each one
-   * must give the same when it is repeated.
+   * must give the same when it is repeated; what does not belongs into `together`.
    */
   readonly send: (statement: Statement, values?: StatementValues) => Promise<Rows>;
-  /** Several statements in one transaction; sent again as a whole. */
+  /** Several statements in one transaction. It is sent again as a whole, but never where it was committed. */
   readonly together: <T>(work: (send: Postgres["send"]) => Promise<T>) => Promise<T>;
+  /** The same for a caller that repeats it after a failure: by calling what this gives, until it resolves. */
+  readonly transaction: <T>(work: (send: Postgres["send"]) => Promise<T>) => () => Promise<T>;
   /** From now on a server that is away is waited for so long. */
   readonly waitFor: (patienceMs: number) => void;
   readonly close: () => Promise<void>;
@@ -50,6 +52,15 @@ export type PostgresOptions = {
 };
 
 const CONNECTIONS = 3;
+
+const XACT: Statement = { name: "xact", text: "SELECT pg_current_xact_id_if_assigned()::text AS xact" };
+const STATUS: Statement = { name: "xact-status", text: "SELECT pg_xact_status($1::text::xid8) AS status" };
+
+/** The server has not ended a transaction whose connection broke: the next look says what became of it. */
+class UnderWay extends Error {
+  readonly code = "08007";
+  override readonly message = "the transaction is still under way";
+}
 
 export function openPostgres({
   address,
@@ -95,17 +106,14 @@ export function openPostgres({
     }
   };
 
-  const inTransaction = async <T>(work: (send: Postgres["send"]) => Promise<T>): Promise<T> => {
+  const connected = async <T>(work: (connection: Client) => Promise<T>): Promise<T> => {
     const connection = await pool.connect();
     let broken: Error | undefined;
     // The query that breaks rejects as well; without a listener the event would end the process.
     const heard = (error: Error) => void (broken ??= error);
     connection.on("error", heard);
     try {
-      await connection.query({ text: "BEGIN" });
-      const result = await work(on(connection));
-      await connection.query({ text: "COMMIT" });
-      return result;
+      return await work(connection);
     } catch (error) {
       // Also when our own code refuses: the connection is dropped, and the server rolls back.
       broken = error instanceof Error ? error : new Error(String(error));
@@ -116,11 +124,41 @@ export function openPostgres({
     }
   };
 
+  const isCommitted = async (xact: unknown): Promise<boolean> => {
+    const [row] = await on(pool)(STATUS, [xact]).catch((error: unknown) => {
+      // It is newer than anything that the server knows: it went down with the server.
+      if (codeOf(error) === "22023") return [];
+      throw error;
+    });
+    if (row?.status === "in progress") throw new UnderWay();
+    return row?.status === "committed";
+  };
+
+  const transaction: Postgres["transaction"] = <T>(work: (send: Postgres["send"]) => Promise<T>) => {
+    /** Its commit was sent, and no answer came. */
+    let sent: { readonly xact: unknown; readonly result: T } | null = null;
+    const perform = async (): Promise<T> => {
+      if (sent !== null && (await isCommitted(sent.xact))) return sent.result;
+      sent = null;
+      return await connected(async (connection) => {
+        await connection.query({ text: "BEGIN" });
+        const result = await work(on(connection));
+        const [row] = await on(connection)(XACT);
+        // Without a number it has written nothing.
+        if (row!.xact !== null) sent = { xact: row!.xact, result };
+        await connection.query({ text: "COMMIT" });
+        return result;
+      });
+    };
+    return () => repeated(perform);
+  };
+
   return {
     name,
     schema,
     send: (statement, values) => repeated(() => on(pool)(statement, values)),
-    together: (work) => repeated(() => inTransaction(work)),
+    together: (work) => transaction(work)(),
+    transaction,
     isOpen: () => isOpen,
     waitFor: (ms) => (patience = ms),
     async close() {

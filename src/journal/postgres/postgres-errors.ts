@@ -44,7 +44,7 @@ export function tablesDiffer(name: string, found: number | null, wanted: number)
   return new RunnerError("JOURNAL_UNAVAILABLE", `${name} ${words}`);
 }
 
-function codeOf(cause: unknown): string {
+export function codeOf(cause: unknown): string {
   return cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "";
 }
 
