@@ -87,7 +87,7 @@ function pageOf(source: string, known: ReadonlySet<string>, files: Set<string>):
   const ids = new Map<string, number>();
   const found: { url: string; page: string; title: string; text: string }[] = [];
   const path = addressOf(source);
-  const text = readFileSync(join(root, source), "utf8");
+  const text = withDecisions(readFileSync(join(root, source), "utf8"), source, known);
   const title = /^#\s+(.+)$/m.exec(text)?.[1] ?? basename(source, ".md");
   const page = plain(title);
 
@@ -96,7 +96,6 @@ function pageOf(source: string, known: ReadonlySet<string>, files: Set<string>):
     const [file = "", mark] = href.split("#");
     const there = normalize(join(dirname(source), file)).replace(/\/$/, "");
     const hash = mark === undefined ? "" : `#${mark}`;
-    if (there === "docs/decisions") return relative(dirname(path), "docs/decisions/index.html");
     for (const one of [there, `${there}/README.md`])
       if (known.has(one)) return relative(dirname(path) || ".", addressOf(one)) + hash;
     const isFile = existsSync(join(root, there)) && statSync(join(root, there)).isFile();
@@ -155,6 +154,15 @@ function collect(tokens: readonly Token[], found: { text: string }[]): void {
   }
 }
 
+/** Pages name decisions without a link, because the package does not contain them. */
+function withDecisions(text: string, source: string, known: ReadonlySet<string>): string {
+  return text.replaceAll(/(?<!\[[^\]]*)\bdecision (\d+)\b/gi, (words: string, number: string) => {
+    const start = `docs/decisions/${number.padStart(4, "0")}-`;
+    const page = [...known].find((one) => one.startsWith(start));
+    return page === undefined ? words : `[${words}](${relative(dirname(source), page)})`;
+  });
+}
+
 function decisionsPage(sources: readonly string[]): SitePage {
   const items = sources
     .filter((source) => source.startsWith("docs/decisions/"))
@@ -175,10 +183,13 @@ type Group = {
 function navigation(readme: string): readonly Group[] {
   return [...readme.matchAll(/^\*\*(\w+)\*\*: ([^]*?)\n\n/gm)].map(([, name = "", list = ""]) => ({
     name,
-    links: [...list.matchAll(/\[([^\]]+)\]\(([^)#]+)\)/g)].map(([, text = "", href = ""]) => ({
-      text,
-      path: href === "docs/decisions/" ? "docs/decisions/index.html" : addressOf(href),
-    })),
+    links: [
+      ...[...list.matchAll(/\[([^\]]+)\]\(([^)#]+)\)/g)].map(([, text = "", href = ""]) => ({
+        text,
+        path: addressOf(href),
+      })),
+      ...(name === "Develop" ? [{ text: "decisions", path: "docs/decisions/index.html" }] : []),
+    ],
   }));
 }
 

@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, relative } from "node:path";
 import { test } from "node:test";
 import { FOLLOWED, stepsOf, write } from "../scripts/pages.ts";
 import { pictures } from "../scripts/pictures.ts";
 import { manual } from "../src/flow/manual.ts";
 import { check } from "../src/run/load.ts";
+import { linksOf, wordsOf } from "./page-links.ts";
 import { isRiddleOfPage } from "./plain-words.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -15,22 +16,6 @@ const PAGES = globSync(["*.md", "docs/**/*.md", "examples/**/*.md"], {
   cwd: ROOT,
   exclude: ["**/.agent/**"],
 });
-
-/** What a reader sees as text: without blocks of code, and without what stands in backticks. */
-function wordsOf(page: string): string {
-  const lines = readFileSync(page, "utf8").split("\n");
-  let fence: string | null = null;
-  const words = lines.filter((line) => {
-    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
-    if (fence === null && mark !== undefined) fence = mark;
-    else if (fence !== null && mark?.startsWith(fence) === true && line.trim() === mark) {
-      fence = null;
-      return false;
-    }
-    return fence === null;
-  });
-  return words.join("\n");
-}
 
 /** As GitHub names headings; one that comes again gets a number. */
 function anchorsOf(page: string): ReadonlySet<string> {
@@ -45,24 +30,11 @@ function anchorsOf(page: string): ReadonlySet<string> {
   return anchors;
 }
 
-/** What is published: a reader of the installed package follows the same links. */
-const { files: PUBLISHED } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
-  readonly files: readonly string[];
-};
-const isPublished = (path: string) =>
-  ["README.md", "LICENSE", ...PUBLISHED].some((one) => path === one || path.startsWith(`${one}/`));
-
 function* brokenLinks(page: string): Generator<string> {
-  const text = wordsOf(page).replaceAll(/`[^`\n]*`/g, "``");
-  const links = [...text.matchAll(/\]\(([^()\s]+)\)/g), ...text.matchAll(/<img [^>]*\bsrc="([^"]+)"/g)];
-  for (const [, link = ""] of links) {
-    if (/^[a-z]+:/i.test(link) || link === "") continue;
-    const [path = "", anchor] = link.split("#");
-    const target = path === "" ? page : resolve(dirname(page), path);
+  const { links, pictures } = linksOf(page);
+  for (const { link, target, anchor } of [...links, ...pictures]) {
     if (!existsSync(target)) yield `${link}: there is no such file`;
     else if (relative(ROOT, target).startsWith("..")) yield `${link}: it leads out of the project`;
-    else if (isPublished(relative(ROOT, page)) && !isPublished(relative(ROOT, target)))
-      yield `${link}: it is not in the published package`;
     else if (anchor !== undefined && target.endsWith(".md") && !anchorsOf(target).has(anchor))
       yield `${link}: there is no such heading`;
   }

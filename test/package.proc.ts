@@ -12,10 +12,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { needs } from "./needs.ts";
+import { linksOf } from "./page-links.ts";
 import { agentFiles, stepTo, writeFiles } from "./run/project.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -70,6 +71,23 @@ test("the packed tarball holds what is needed, and works where it is installed",
     );
     assert.deepEqual(stray, []);
     assert.ok(packed.unpackedSize < 8 * 1024 * 1024, `${packed.unpackedSize} bytes`);
+  });
+
+  await t.test("links of its pages", () => {
+    const isPacked = (target: string) => {
+      const path = relative(root, target);
+      return paths.some((one) => one === path || one.startsWith(`${path}/`));
+    };
+    const pages = paths.filter((path) => path.endsWith(".md"));
+    assert.ok(pages.length > 50);
+    for (const page of pages) {
+      const { links, pictures } = linksOf(join(root, page));
+      const dead = [
+        ...links.filter(({ target }) => !isPacked(target)),
+        ...pictures.filter(({ target, alt }) => alt === "" && !isPacked(target)),
+      ];
+      assert.deepEqual([page, ...dead.map(({ link }) => link)], [page]);
+    }
   });
 
   const packages = join(process.env.LOCKSTEP_PACKAGES ?? "", "node_modules");

@@ -89,7 +89,7 @@ const READING = {
     "A setting of an earlier version that no longer has an effect must not look as if it still had one.",
   ),
   "OLD-NAME": warning("old name", "Old names are understood, but only new ones are documented."),
-  "UNKNOWN-KEY": warning("unknown key", "An unknown key is usually a misspelled one."),
+  "UNKNOWN-KEY": warning("unknown key", "A key that is misspelled or in the wrong place has no effect."),
   "DUPLICATE-KEY": warning(
     "key written twice",
     "When a key occurs twice, a JSON parser keeps the last value and drops the first.",

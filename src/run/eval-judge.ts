@@ -20,10 +20,11 @@ import type { DriveOptions } from "./options.ts";
 import { redactorOf } from "./open.ts";
 import { readRun } from "./records/runs.ts";
 import { readConfig } from "./world/config.ts";
+import { copyInto } from "./world/copy-tree.ts";
 import { guardedIn } from "./world/own-files.ts";
 import { loadedModules } from "./world/own-modules.ts";
 import { openGround, settleGround } from "./world/process-starter.ts";
-import { copyInto, openCopy } from "./world/project-copy.ts";
+import { openCopy } from "./world/project-copy.ts";
 import { programsFor } from "./world/programs.ts";
 
 export type Judged = Pick<EvalRun, "state" | "reason" | "green" | "hidden">;

@@ -20,7 +20,7 @@ import { resultIfOver } from "./resume.ts";
 import { recordPlace } from "./world/project.ts";
 import { systemClock } from "./world/clock.ts";
 import { readConfig } from "./world/config.ts";
-import { copyForRun, folderForRun, isCopy, removeCopy } from "./world/project-copy.ts";
+import { copyForRun, folderForRun, isCopy, removeCopy, requireCopyable } from "./world/project-copy.ts";
 
 export type EvalOptions = Omit<
   DriveOptions,
@@ -49,6 +49,9 @@ export async function runEval(loaded: EvaluatedAgent, options: EvalOptions): Pro
       ...wayOf(loaded, record, options, model, 0),
       items: [],
     });
+  const copied = { root: loaded.project.root, agent: loaded.agent };
+  for (const task of options.tasks)
+    if (record.runs.some((run) => run.task === task.name)) requireCopyable(copied, task);
   options.onBegin?.();
   const given = options.journal;
   const journal = given ?? (await openJournal(recordPlace(loaded.project), clock, options));
@@ -170,7 +173,7 @@ function createEval(loaded: EvaluatedAgent, begun: EvalRecord, journal: Journal,
     // Taken at once: nothing else may begin it, or use the same money.
     update(at, { state: "running", run, setAside, folder });
     try {
-      await copyForRun(project.root, task.project, folder, env, signal);
+      await copyForRun({ root: project.root, agent: loaded.agent }, task.project, folder, env, signal);
     } catch (error) {
       giveUp(at, 0);
       if (signal?.aborted === true) return;

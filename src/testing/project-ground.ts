@@ -43,7 +43,8 @@ export async function openProjectGround(
     if (held === undefined || test.ground.kind !== "project")
       throw new RunnerError("USAGE", `The test "${test.name}" was not announced.`);
     try {
-      using copy = await copyForTest(project.root, test.ground, options.env ?? process.env, options.signal);
+      const copied = { root: project.root, agent: loaded.agent };
+      using copy = await copyForTest(copied, test.ground, options.env ?? process.env, options.signal);
       return await runOn(copy, prepared, test, held, options.signal);
     } catch (error) {
       if (!(error instanceof RunnerError)) throw error;

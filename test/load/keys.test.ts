@@ -168,3 +168,29 @@ test("a key without which a run is the same only warns, and is not read", () => 
   );
   assert.equal(flow?.settings.boundaries.permissionMode, "acceptEdits");
 });
+
+/** A key of one place that stands in another, and what is said of the place that it belongs to. */
+const MISPLACED: readonly (readonly [place: string, says: RegExp, isMisplaced: boolean])[] = [
+  ["registry /structuredGate", /It belongs in steps\.NAME\./, true],
+  ["registry /steps/initial.issue/entryStepMapping", /It belongs in .*steps_registry\.json\./, true],
+  ["registry /steps/initial.issue/handoffFields", /It belongs in steps\.NAME\.structuredGate\./, true],
+  ["agent /defaultModel", /It belongs in runner\.flow\./, true],
+  ["agent /runner/permissionMode", /It belongs in runner\.boundaries\./, true],
+  // A key of many places may be meant for any of them.
+  [
+    "registry /steps/initial.issue/structuredGate/description",
+    /is not a key of [^ ]*structuredGate\.$/,
+    false,
+  ],
+  ["registry /unheardOf", /is not a key of [^ ]*\.json\.$/, false],
+];
+for (const [place, says, isMisplaced] of MISPLACED) {
+  test(`a key in the wrong place: ${place}`, () => {
+    const { problems } = load(tree({ [place]: {} }));
+    const [found, ...others] = problems.filter(({ code }) => code === "UNKNOWN-KEY");
+    assert.deepEqual([found?.pointer, others], [place.slice(place.indexOf("/")), []]);
+    assert.match(found!.message, says);
+    assert.match(found!.fix, isMisplaced ? /^Move "/ : /^Remove "/);
+    assert.match(found!.why, /wrong place/);
+  });
+}

@@ -1,6 +1,6 @@
 /** Evals through the library: copies, retries of the machinery, budgets, and going on after a kill. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -94,17 +94,24 @@ const plan = (runs: number, more: Partial<Extract<EvalOptions["plan"], { readonl
 });
 const states = ({ runs }: EvalRecord) => runs.map(({ state }) => state);
 const spent = ({ runs }: EvalRecord) => runs.reduce((sum, { costUsd }) => sum + costUsd!, 0);
-const copies = () => readdirSync(tmpdir()).filter((name) => name.startsWith("lockstep-eval-"));
+/** Other processes may run evals as well: only what bears the name of one of these runs counts. */
+const copiesOf = ({ runs }: EvalRecord) =>
+  readdirSync(tmpdir()).filter((name) => runs.some(({ run }) => run !== null && name.includes(run)));
 
 test("every run is recorded, in a copy that is gone afterwards, and tasks and models take turns", async () => {
   const { start, journal, stateDir } = await world();
-  const before = copies();
-  const { backend } = model(() => ({}));
+  let begun: EvalRecord | null = null;
+  const seen = new Set<string>();
+  const { backend } = model(() => {
+    for (const name of copiesOf(readEval(stateDir, begun!.eval))) seen.add(name);
+    return {};
+  });
   const record = await start({
     plan: plan(2, { models: ["a", "b"] }),
     tasks: [TASK, { ...TASK, name: "again" }],
     backend,
     jobs: 3,
+    onEval: (now) => void (begun = now),
   });
   assert.deepEqual(new Set(states(record)), new Set(["passed"]));
   assert.deepEqual(
@@ -122,7 +129,8 @@ test("every run is recorded, in a copy that is gone afterwards, and tasks and mo
     assert.ok(first.type === "run.started" && first.batch === record.eval && first.dryRun === true);
     assert.ok(!existsSync(first.cwd));
   }
-  assert.deepEqual(copies(), before);
+  assert.equal(seen.size, record.runs.length);
+  assert.deepEqual(copiesOf(record), []);
   assert.deepEqual(readEval(stateDir, record.eval.slice(0, 8)).runs, record.runs);
 });
 
@@ -317,6 +325,34 @@ test("files that a run tells git to ignore are changes of an empty folder too", 
   const { runs } = await start({ plan: plan(1), tasks, backend: working(journal, hide) });
   assert.deepEqual([runs[0]!.state, runs[0]!.reason], ["passed", null]);
 });
+
+const LINKS: readonly [link: string, target: string, isRefused: boolean][] = [
+  [".agent/t/evals/out", "/etc", false],
+  [".agent/t/tests/out", "../../../..", false],
+  [".agent/other/evals/out", "/etc", false],
+  [".agent/other/out", "../../../etc", false],
+  [".agent/t/own", "../../shop/cart.js", false],
+  [".agent/t/out", "/etc/hosts", true],
+  ["shop/inside", "notes/a.md", false],
+  ["shop/.agent/out", "/etc", false],
+  ["shop/notes/up", "..", false],
+  ["shop/out", "../secret", true],
+  ["shop/notes/over", "../notes/../../secret", true],
+  ["secret/out", "../shop", true],
+];
+for (const [link, target, isRefused] of LINKS)
+  test(`a link ${link} to ${target} ${isRefused ? "refuses the eval before a run" : "does not matter"}`, async () => {
+    const { start, task, root, write } = await shop();
+    write("secret/wanted", "right");
+    mkdirSync(dirname(join(root, link)), { recursive: true });
+    symlinkSync(target, join(root, link));
+    const { backend, seen } = model(() => ({}));
+    const tasks = [{ ...task({ changed: [] }), hidden: { files: "secret", checks: [] } }];
+    const going = start({ plan: plan(1), tasks, backend });
+    if (!isRefused) return assert.deepEqual(states(await going), ["passed"]);
+    await assert.rejects(going, ({ message }: Error) => message.includes(`${join(root, link)} is a link`));
+    assert.equal(seen.runs.length, 0);
+  });
 
 const RULES: readonly [settings: Partial<TestSettings>, reason: RegExp | null][] = [
   [{ before: { "closure.t": ["initial.t"] }, within: { turns: 2 } }, null],

@@ -8,6 +8,7 @@ import type {
 import type { TurnRequest } from "../../engine/ports.ts";
 import type { Call, Fault } from "../../flow/event.ts";
 import { parseJsonObject, type JsonObject } from "../../flow/json.ts";
+import { createCallIds } from "../call-ids.ts";
 import { modelFault } from "./faults.ts";
 import type { Keepsake } from "./prompt.ts";
 import type { ModelTarget } from "./providers.ts";
@@ -154,11 +155,10 @@ export function readCalls(
   key: string,
   ours: ReadonlyMap<string, string>,
 ): readonly ReadCall[] {
-  const ids = new Set<string>();
+  const idOf = createCallIds(key);
   return calls.map(({ toolCallId, toolName: wireName, input }, place) => {
     const toolName = ours.get(wireName) ?? wireName;
-    const id = toolCallId === "" || ids.has(toolCallId) ? `${key}#${place + 1}` : toolCallId;
-    ids.add(id);
+    const id = idOf(toolCallId, place);
     const read = readInput(input);
     if (read !== null) return { id, name: toolName, input: read };
     const unreadable = input.slice(0, 2000);

@@ -5,6 +5,7 @@
 import type { Backend, TurnRequest, TurnResult } from "../../engine/ports.ts";
 import type { Fault, Usage } from "../../flow/event.ts";
 import { isObject, type Json } from "../../flow/json.ts";
+import { createCallIds } from "../call-ids.ts";
 import type { MeteredReply } from "./script.ts";
 
 /**
@@ -57,13 +58,14 @@ export function giveReply(reply: MeteredReply, { asker, output: wanted }: TurnRe
     const { kind, message = `scripted ${kind}`, ...extra } = reply.error;
     return fault({ kind, message, ...extra });
   }
+  const idOf = createCallIds(asker.key);
   const calls = (reply.calls ?? []).map(({ id, name, input }, place) => {
-    return { id: id ?? `${asker.key}#${place + 1}`, name, input };
+    return { id: idOf(id, place), name, input };
   });
   const { output } = reply;
   const channel = wanted?.channel;
   const isCall = isObject(output) && channel?.kind === "tool";
-  if (isCall) calls.push({ id: `${asker.key}#done`, name: channel.name, input: output });
+  if (isCall) calls.push({ id: idOf(`${asker.key}#done`, calls.length), name: channel.name, input: output });
   return {
     kind: "reply",
     text: reply.text ?? (isObject(output) || output === undefined ? "" : JSON.stringify(output)),

@@ -18,8 +18,11 @@ export type Reader = {
 
 /** The value as its shape says. What is missing or wrong is reported and read as its default, or as undefined. */
 export function readShape<T>(shape: Shape<T>, value: Json | undefined, pointer: string, reader: Reader): T {
-  return read(shape, value, pointer, reader, false) as T;
+  return read(shape, value, pointer, { ...reader, whole: shape }, false) as T;
 }
+
+/** `whole`: the shape in which a key may have another place. */
+type Reading = Reader & { readonly whole: Form };
 
 /** Keys that any object may carry for other tools. */
 const FOREIGN_KEYS: ReadonlySet<string> = new Set(["$schema", "$comment"]);
@@ -29,7 +32,7 @@ function read(
   form: Form,
   value: Json | undefined,
   pointer: string,
-  reader: Reader,
+  reader: Reading,
   implied: boolean,
 ): unknown {
   if (value === undefined || (value === null && !(form.kind === "text" && form.nullable))) {
@@ -69,7 +72,7 @@ function read(
   }
 }
 
-function absent(form: Form, pointer: string, reader: Reader): unknown {
+function absent(form: Form, pointer: string, reader: Reading): unknown {
   if (form.kind === "object" && form.group) return readObject(form, {}, pointer, reader, true);
   if (form.kind === "map") return new Map();
   return form.default;
@@ -79,7 +82,7 @@ function readObject(
   form: Form & { kind: "object" },
   value: JsonObject,
   pointer: string,
-  reader: Reader,
+  reader: Reading,
   implied: boolean,
 ): unknown {
   const { fields } = form;
@@ -180,7 +183,7 @@ function readMembers(
   owner: JsonObject,
   keys: readonly string[],
   pointer: string,
-  reader: Reader,
+  reader: Reading,
 ): ReadonlyMap<string, unknown> {
   const result = new Map<string, unknown>();
   for (const key of keys) {
@@ -190,7 +193,7 @@ function readMembers(
   return result;
 }
 
-function readText(form: Form & { kind: "text" }, value: string, pointer: string, reader: Reader): unknown {
+function readText(form: Form & { kind: "text" }, value: string, pointer: string, reader: Reading): unknown {
   if (form.enum && !form.enum.includes(value)) {
     const present = form.old && own(form.old, value);
     if (present === undefined) {
@@ -215,7 +218,7 @@ function readText(form: Form & { kind: "text" }, value: string, pointer: string,
   return value;
 }
 
-function readNumber(form: Form & { kind: "number" }, value: Json, pointer: string, reader: Reader): unknown {
+function readNumber(form: Form & { kind: "number" }, value: Json, pointer: string, reader: Reading): unknown {
   const kind = form.integer ? "a whole number" : "a number";
   const expected = form.min === undefined ? kind : `${kind} of at least ${form.min}`;
   const fits =
@@ -231,7 +234,7 @@ function wrong(
   value: Json,
   expected: string,
   pointer: string,
-  reader: Reader,
+  reader: Reading,
   hint = "",
   more: Pick<Finding, "mend"> = {},
 ): unknown {
@@ -246,7 +249,7 @@ function wrong(
   return absent(form, pointer, reader);
 }
 
-function reportMissing(form: Form, pointer: string, reader: Reader): void {
+function reportMissing(form: Form, pointer: string, reader: Reading): void {
   const otherwise = form.default === undefined ? "" : ` ${JSON.stringify(form.default)} is used.`;
   reader.findings.push({
     code: ((form.missing ?? form.code) as Code | undefined) ?? reader.code,
@@ -263,7 +266,7 @@ function reportUnknown(
   value: JsonObject,
   known: readonly string[],
   pointer: string,
-  reader: Reader,
+  reader: Reading,
   isVital: boolean,
 ): void {
   const near = onlyNear(key, known);
@@ -273,19 +276,41 @@ function reportUnknown(
       { file: reader.document.file, pointer: place, kind: "rename" as const, to: near },
     ];
   const owner = pointer === "" ? reader.document.file : named(pointer, reader);
+  const others = near === null ? placesOf(key, reader) : [];
+  const belongs = others.length > 0 && others.length <= MOST_PLACES;
   reader.findings.push({
     code: reader.unknown ?? "UNKNOWN-KEY",
     ...(isVital && { severity: "error" as const }),
     document: reader.document,
     pointer: place,
     ...(mend && { mend }),
-    message: `"${clip(key)}" is not a key of ${owner}.${didYouMean(key, known)}`,
-    fix: `Remove "${clip(key)}", or write one of: ${known.join(", ")}.`,
+    message: `"${clip(key)}" is not a key of ${owner}.${belongs ? ` It belongs in ${others.join(" or ")}.` : didYouMean(key, known)}`,
+    fix: belongs
+      ? `Move "${key}" to ${others.join(" or ")}, or remove it.`
+      : `Remove "${clip(key)}", or write one of: ${known.join(", ")}.`,
   });
 }
 
+/** A key of more places, such as a name or a type, may be meant for any of them. */
+const MOST_PLACES = 2;
+
+/** Where in the file such a key is read, as its author knows the place. */
+function placesOf(key: string, { whole, document }: Reading): readonly string[] {
+  const find = (form: Form, way: string): readonly string[] => {
+    if (form.kind === "list") return find(form.of, way);
+    if (form.kind === "map") return find(form.of, `${way}.NAME`);
+    if (form.kind !== "object") return [];
+    const here = Object.hasOwn(form.fields, key) ? [way === "" ? document.file : way.slice(1)] : [];
+    return [
+      ...here,
+      ...Object.entries(form.fields).flatMap(([name, field]) => find(field, `${way}.${name}`)),
+    ];
+  };
+  return find(whole, "");
+}
+
 /** A key that restricts something in another file, and nothing here. */
-function reportElsewhere(key: string, instead: string, pointer: string, reader: Reader): void {
+function reportElsewhere(key: string, instead: string, pointer: string, reader: Reading): void {
   reader.findings.push({
     code: reader.unknown ?? "UNKNOWN-KEY",
     document: reader.document,

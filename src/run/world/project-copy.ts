@@ -5,8 +5,6 @@
 import { createHash } from "node:crypto";
 import {
   chmodSync,
-  constants,
-  copyFileSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -15,21 +13,20 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
-  statSync,
-  symlinkSync,
   writeFileSync,
   type Dirent,
 } from "node:fs";
 import { hostname, tmpdir } from "node:os";
-import { setImmediate } from "node:timers/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { createGit, type Git } from "../../effects/git/git.ts";
 import { runProcess } from "../../effects/process/process.ts";
 import { RunnerError } from "../../engine/ports.ts";
+import type { EvalTask } from "../../flow/flow-eval.ts";
 import type { Expected, TestGround } from "../../flow/flow-test.ts";
 import { isObject, type JsonObject } from "../../flow/json.ts";
 import type { Observed } from "../../proof/observe.ts";
-import { createFiles, isInsideProject } from "./files.ts";
+import { copiedOf, copyInto, WHOLE, type CopiedPart } from "./copy-tree.ts";
+import { createFiles } from "./files.ts";
 import { programsFor } from "./programs.ts";
 import { makeFolder } from "../../journal/make-folder.ts";
 
@@ -43,9 +40,12 @@ export type ProjectCopy = {
   readonly left: (values: Expected["values"]) => Promise<Observed>;
 };
 
+/** The project that is copied, and the agent that it is copied for. */
+export type CopiedProject = { readonly root: string; readonly agent: string };
+
 /** A new place for a test, which is removed when the copy is disposed of, or the process leaves before. */
 export async function copyForTest(
-  root: string,
+  copied: CopiedProject,
   source: CopySource,
   env: NodeJS.ProcessEnv,
   signal?: AbortSignal,
@@ -58,7 +58,7 @@ export async function copyForTest(
     removeTree(place);
   };
   try {
-    return { ...(await fillCopy(root, source, place, env, signal)), [Symbol.dispose]: remove };
+    return { ...(await fillCopy(copied, source, place, env, signal)), [Symbol.dispose]: remove };
   } catch (error) {
     remove();
     throw error;
@@ -72,14 +72,14 @@ export function folderForRun(run: string): string {
 
 /** null: a folder with nothing in it but `.agent`. */
 export async function copyForRun(
-  root: string,
+  copied: CopiedProject,
   source: CopySource | null,
   folder: string,
   env: NodeJS.ProcessEnv,
   signal?: AbortSignal,
 ): Promise<ProjectCopy> {
   mkdirSync(dirname(folder), { mode: 0o700 });
-  return await fillCopy(root, source, dirname(folder), env, signal);
+  return await fillCopy(copied, source, dirname(folder), env, signal);
 }
 
 /** Whether this is a copy for a run that is there, and belongs to this user. */
@@ -107,7 +107,7 @@ const OF_TESTS = `lockstep-test-${createHash("sha256").update(hostname()).digest
 
 /** With the `.agent` of the project; one in the folder itself is left out. */
 async function fillCopy(
-  root: string,
+  { root, agent }: CopiedProject,
   source: CopySource | null,
   place: string,
   env: NodeJS.ProcessEnv,
@@ -118,11 +118,8 @@ async function fillCopy(
   const home = join(place, HOME);
   mkdirSync(home);
   makeFolder(agents);
-  if (source !== null) await copyInto(join(root, source.folder), folder, OWN, signal);
-  await copyInto(join(root, ".agent"), agents, NONE, signal);
-  for (const agent of readdirSync(agents))
-    for (const judging of ["tests", "evals"])
-      rmSync(join(agents, agent, judging), { recursive: true, force: true });
+  if (source !== null) await copyInto(join(root, source.folder), folder, PROJECT_PART, signal);
+  await copyInto(join(root, ".agent"), agents, agentsPart(root, agent), signal);
   writeFileSync(join(home, ".gitconfig"), GIT_CONFIG);
   const copy = openCopy(root, source, folder, env);
   if (source !== null && source.git !== false) await makeRepository(gitFor(copy, root), folder, source.git);
@@ -165,60 +162,25 @@ function textsOf(folder: string, paths: readonly string[]): JsonObject {
 /** Of a project, and not of what is tested with it. */
 const OWN: ReadonlySet<string> = new Set([".agent", ".lockstep", ".git"]);
 
-/**
- * Copies what is in one folder into another. A link that lies in the way is removed and never followed: a run could have
- * made it to a file of the user. One that leads out of the folder is refused: what it leads to could be changed by it.
- */
-export async function copyInto(
-  from: string,
-  to: string,
-  leaving: ReadonlySet<string> = NONE,
-  signal?: AbortSignal,
-): Promise<void> {
-  await copyBelow({ top: resolve(from), signal, copied: 0 }, resolve(from), to, leaving);
+const PROJECT_PART: CopiedPart = { isLeftOut: (path) => OWN.has(path) };
+
+/** What judges a run is not shown to it. Links of other agents do not keep this one from being run. */
+function agentsPart(root: string, agent: string): CopiedPart {
+  return {
+    isLeftOut: (path) => /^[^/]+\/(?:tests|evals)$/.test(path),
+    within: root,
+    isLinkLeftOut: (path) => path !== agent && !path.startsWith(`${agent}/`),
+  };
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
-type Copying = { readonly top: string; readonly signal: AbortSignal | undefined; copied: number };
-
-/** So many files are copied before the process listens. */
-const BETWEEN = 32;
-
-async function copyBelow(
-  copying: Copying,
-  from: string,
-  to: string,
-  leaving: ReadonlySet<string>,
-): Promise<void> {
-  const { top, signal } = copying;
-  for (const entry of readdirSync(from, { withFileTypes: true })) {
-    if (leaving.has(entry.name)) continue;
-    copying.copied += 1;
-    if (copying.copied % BETWEEN === 0) await setImmediate();
-    if (signal?.aborted) throw new RunnerError("USAGE", "The copy was interrupted.");
-    const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.isDirectory()) {
-      if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory() !== true) {
-        rmSync(target, { force: true });
-        mkdirSync(target);
-      }
-      await copyBelow(copying, source, target, NONE);
-      continue;
-    }
-    rmSync(target, { recursive: true, force: true });
-    if (entry.isSymbolicLink()) symlinkSync(linkInside(top, source), target);
-    else if (entry.isFile()) {
-      copyFileSync(source, target, constants.COPYFILE_EXCL);
-      chmodSync(target, statSync(source).mode | 0o200);
-    }
-  }
-}
-
-function linkInside(top: string, link: string): string {
-  const target = readlinkSync(link);
-  if (!target.startsWith("/") && isInsideProject(top, resolve(dirname(link), target))) return target;
-  throw new RunnerError("USAGE", `${link} is a link that leads out of ${top}, so it cannot be copied.`);
+/** Refuses a task that could not be copied, before anything is done for it. */
+export function requireCopyable({ root, agent }: CopiedProject, { project, hidden }: EvalTask): void {
+  const walks = [
+    copiedOf(join(root, ".agent"), agentsPart(root, agent)),
+    ...(project === null ? [] : [copiedOf(join(root, project.folder), PROJECT_PART)]),
+    ...(hidden?.files == null ? [] : [copiedOf(join(root, hidden.files), WHOLE)]),
+  ];
+  for (const walk of walks) for (const _ of walk);
 }
 
 // Git.
@@ -287,7 +249,7 @@ function changedIn(folder: string, root: string, source: CopySource | null): rea
 /** A digest of each file that belongs to the project. Folders that git is told to ignore as a whole, such as logs, do not. */
 export function contentsOf(folder: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
-  const walk = (below: string, leaving: ReadonlySet<string>) => {
+  const walk = (below: string) => {
     const entries = attempt(() => readdirSync(join(folder, below), { withFileTypes: true }));
     if (typeof entries === "string") {
       // A top that is gone has no files.
@@ -297,8 +259,8 @@ export function contentsOf(folder: string): ReadonlyMap<string, string> {
     if (below !== "" && entries.some(isIgnoringAll)) return;
     for (const entry of entries) {
       const name = join(below, entry.name);
-      if (leaving.has(entry.name)) continue;
-      if (entry.isDirectory()) walk(name, NONE);
+      if (OWN.has(name)) continue;
+      if (entry.isDirectory()) walk(name);
       else if (entry.isSymbolicLink())
         found.set(
           name,
@@ -307,7 +269,7 @@ export function contentsOf(folder: string): ReadonlyMap<string, string> {
       else found.set(name, entry.isFile() ? readDigest(join(folder, name)) : "");
     }
   };
-  walk("", OWN);
+  walk("");
   return found;
 }
 

@@ -87,3 +87,38 @@ for (const [name, text, message] of wrong) {
     });
   });
 }
+
+const IDS: readonly [given: readonly (string | undefined)[], is: readonly string[]][] = [
+  [
+    ["a", "b"],
+    ["a", "b"],
+  ],
+  [
+    [undefined, ""],
+    ["K#1", "K#2"],
+  ],
+  [
+    ["a", "a", "a"],
+    ["a", "K#2", "K#3"],
+  ],
+  [
+    ["K#2", undefined, "K#2"],
+    ["K#2", "K#2+", "K#3"],
+  ],
+  [["K#done"], ["K#done"]],
+];
+for (const [given, is] of IDS)
+  test(`calls have ids of their own: ${JSON.stringify(given)}`, async () => {
+    const { key } = request().asker;
+    const calls = given.map((id) => ({
+      name: "Read",
+      input: {},
+      ...(id !== undefined && { id: id.replace("K", key) }),
+    }));
+    const said = await createScripted([{ calls }]).turn!(request());
+    assert.ok(said.kind === "reply");
+    assert.deepEqual(
+      said.calls.map(({ id }) => id.replace(key, "K")),
+      is,
+    );
+  });
