@@ -1,15 +1,13 @@
 /** A flow that changed since a run began: what is different, and whether the run may go on with it. */
 import { obstacles } from "../story/adoptable.ts";
-import { fold } from "../engine/drive/drive.ts";
 import { RunnerError } from "../engine/ports.ts";
-import { addEntry, createReport } from "../story/report.ts";
 import { prepare, type Prepared } from "../engine/schema/prepared.ts";
 import { flowChanges, type FlowChange } from "../story/changes.ts";
 import type { Flow } from "../flow/flow.ts";
 import { shellWord } from "../flow/text/harmless.ts";
 import { hasErrors } from "../flow/problem.ts";
 import { flowDigest, load } from "./load.ts";
-import type { RecordedRun } from "./records/runs.ts";
+import type { RecordedPast } from "./records/past.ts";
 
 export type AdoptOptions = {
   /** Goes on with the flow that the files hold now; FLOW_INCOMPATIBLE when the run cannot. */
@@ -20,7 +18,7 @@ export type AdoptOptions = {
 
 /** The flow that the run is to adopt now; null: it goes on with its own. */
 export async function flowToAdopt(
-  recorded: RecordedRun,
+  recorded: Pick<RecordedPast, "row" | "current" | "folded" | "report">,
   where: { readonly cwd: string },
   { adopt = false, onChange }: AdoptOptions,
 ): Promise<{ readonly flow: Prepared; readonly digest: string } | null> {
@@ -41,10 +39,11 @@ export async function flowToAdopt(
   return { flow: await prepare(flow), digest };
 }
 
-function requireCompatible({ row, flow, adopted, current, entries }: RecordedRun, wanted: Flow): void {
-  const report = createReport();
-  for (const entry of entries) addEntry(report, entry);
-  const reasons = obstacles(current, wanted, fold(flow, entries, adopted), report.path);
+function requireCompatible(
+  { row, current, folded, report }: Pick<RecordedPast, "row" | "current" | "folded" | "report">,
+  wanted: Flow,
+): void {
+  const reasons = obstacles(current, wanted, folded().state, report.path);
   if (reasons.length === 0) return;
   throw new RunnerError(
     "FLOW_INCOMPATIBLE",

@@ -8,6 +8,7 @@ import { addToTally, createTally, tallied } from "../story/tally.ts";
 import type { Entry } from "../flow/event.ts";
 import { exitCode } from "../flow/verdict.ts";
 import type { Admitted, Entered, Opening } from "./open.ts";
+import type { RecordedPast } from "./records/past.ts";
 import type { StarterContext } from "./world/process-starter.ts";
 import type { Listener } from "./watch/listen.ts";
 import type { DriveOptions } from "./options.ts";
@@ -22,7 +23,10 @@ import { hearWishes } from "./people/pause-and-stop.ts";
 export type OpenedRecord = {
   readonly handle: RunHandle;
   readonly begin: Drive["begin"];
+  /** What was written since it was read. */
   readonly past: readonly Entry[];
+  /** Absent: the run is new. */
+  readonly recorded?: RecordedPast;
 };
 
 /** A run that is open: nothing refuses it, its place is there, and its beginning is recorded. */
@@ -37,12 +41,11 @@ export type Driven = Omit<Opening, "enter" | "past" | "cwd"> &
 
 export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Promise<Result> {
   const { options, flow, began, adopted, digest, project, cwd, run } = driven;
-  const { clock, backend, redactor, around, handle, begin, past, problems, repository } = driven;
+  const { clock, backend, redactor, around, handle, begin, past, recorded, problems, repository } = driven;
   const { root, stateDir } = project;
   // Here once more: it is closed before what it was given, such as servers and the sandbox.
   if (driven.close !== null) stack.defer(driven.close);
-  const report = createReport();
-  const tally = createTally();
+  const { report, tally } = recorded ?? { report: createReport(), tally: createTally() };
   const listener = isHeard(driven) ? await listenerOf(driven) : null;
   if (listener !== null) stack.defer(async () => void (await listener.close()));
   const noted = new Set<string>();
@@ -77,6 +80,7 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
     await (await import("./world/prepare-place.ts")).preparePlace(flow, ports.shell, signal);
     options.onPrepared();
   }
+  if (listener !== null && recorded !== undefined) await listener.catchUp(recorded);
   try {
     const state = await drive({
       flow: began,
@@ -84,6 +88,7 @@ export async function driveRun(driven: Driven, stack: AsyncDisposableStack): Pro
       ports,
       handle,
       past,
+      ...(recorded !== undefined && { folded: recorded.folded() }),
       begin,
       signal,
       wishes: { ...wishes, ...(options.yielding !== undefined && { yield: options.yielding }) },
@@ -188,18 +193,16 @@ function isHeard({ options: { log, env = process.env }, flow, config: { notify }
 }
 
 async function listenerOf(driven: Driven): Promise<Listener> {
-  const { options, flow, project, run, begin, past } = driven;
+  const { options, flow, project, run, begin, recorded } = driven;
   const { log, env = process.env } = options;
   const traced = isTraced(env);
   const { notify } = driven.config;
-  const first = past[0] ?? ("at" in begin ? begin : null);
   const { listen } = await (listening ??= loadListening());
-  const isResumed = past.length > 0;
   return await listen({
     flow,
     run,
-    startedAt: first?.at ?? 0,
-    isResumed,
+    startedAt: recorded?.recalled.startedAt ?? ("at" in begin ? begin.at : 0),
+    isResumed: recorded !== undefined,
     root: project.root,
     env,
     traced,

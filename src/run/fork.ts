@@ -11,8 +11,8 @@ import type { Flow, Step, StepId } from "../flow/flow.ts";
 import { defined, own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
-import { recallBackend } from "./world/backend.ts";
-import { acceptImported, isImported } from "./trust/foreign-state.ts";
+import { isImported, recall } from "./records/recall.ts";
+import { acceptImported } from "./trust/foreign-state.ts";
 import { flowDigest } from "./load.ts";
 import type { ForkPlace } from "./world/fork-place.ts";
 import { forkPlaceOf, requirePlace } from "./world/workplace.ts";
@@ -65,7 +65,7 @@ export async function fork(options: ForkOptions): Promise<Result> {
     const accepted = await acceptImported(recorded, project.stateDir, options);
     const place = await travelsHere(journal, recorded.row.id, options);
     if (options.journal === undefined && place === null)
-      requirePlace(project.root, recallBackend(recorded.entries), recorded.current, recorded.row.id);
+      requirePlace(project.root, recall(recorded.entries), recorded.current, recorded.row.id);
     const parting = await partFrom(recorded, options, options);
     const draft = withUnrecorded(journal, draftOf(recorded, options, clock.now(), parting));
     const beforeWorktree = async () => {
@@ -106,7 +106,7 @@ async function partFrom(
   cutAt(recorded, at, edits.output !== undefined);
   const id = newRunId();
   const { row, entries, current } = recorded;
-  const { cwd, worktree } = recallBackend(entries);
+  const { cwd, worktree } = recall(entries);
   if (worktree === undefined) return { id, place: null, warnings: [] };
   // The files of a run with a source travel: whoever drives the fork makes its worktree.
   if (hasSource(entries)) {

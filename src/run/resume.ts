@@ -1,10 +1,9 @@
 /** Going on with a run where its journal ends. */
 import { join } from "node:path";
-import { fold } from "../engine/drive/drive.ts";
-import { isUndriven, restBefore } from "../engine/drive/rest.ts";
+import { restBefore } from "../engine/drive/rest.ts";
+import { stateAfter } from "../engine/decide/decide.ts";
 import { openQuestions } from "../engine/decide/people.ts";
 import { RunnerError, type Journal, type RunHandle, type RunRow } from "../engine/ports.ts";
-import type { State } from "../engine/decide/state.ts";
 import { RecordDamaged } from "../journal/errors.ts";
 import type { BackendSpec, Entry } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
@@ -15,10 +14,12 @@ import { flowsOf, openRun, releaseOn, withStack, type Known, type Opening } from
 import type { DriveOptions, ResumeOptions } from "./options.ts";
 import { mailOf } from "./people/mail.ts";
 import { openOwnJournal, requireRecord } from "./records/journal.ts";
-import { findRun, readRow, readRun, type RecordedRun } from "./records/runs.ts";
+import { readPast, type RecordedPast } from "./records/past.ts";
+import { recall } from "./records/recall.ts";
+import { findRun, readRow, readRun } from "./records/runs.ts";
 import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
-import { ANY_BACKEND, recallBackend, watcherMs, type Recalled } from "./world/backend.ts";
+import { ANY_BACKEND, watcherMs } from "./world/backend.ts";
 import { systemClock } from "./world/clock.ts";
 import { readConfig } from "./world/config.ts";
 import { pinRepository } from "./world/github.ts";
@@ -68,7 +69,7 @@ export async function resumedRecord(
   const clock = options.clock ?? systemClock;
   const found = await openOwnJournal(recordPlace(project), clock, options, options.run, async (foreign) => {
     const { row, entries, current } = await readRun(foreign, options.run);
-    if (options.adopt !== true) requirePlace(project.root, recallBackend(entries), current, row.id);
+    if (options.adopt !== true) requirePlace(project.root, recall(entries), current, row.id);
   });
   const journal = requireRecord(found, options.run, project.stateDir);
   stack.defer(journal.close);
@@ -100,39 +101,28 @@ export async function resumeFrom(
   releaseOn(stack, handle);
   const over = await resultIfOver(journal, row.id, (options.clock ?? systemClock).now());
   if (over !== null && handle.abandoned !== true) return endedBefore(over, row.id, options);
-  const recorded = await readRow(journal, row);
-  const recalled = recallBackend(recorded.entries);
+  const recorded = await readPast(journal, row);
+  const { recalled } = recorded;
   const strays =
     handle.abandoned === true ? await endAll({ stateDir, run: row.id }, recalled.spec, options) : [];
   if (over !== null) return endedBefore(over, row.id, options);
-  const accepted = await acceptImported(recorded, stateDir, options);
+  const accepted =
+    recalled.isImported && (await acceptImported(await readRow(journal, row), stateDir, options));
   const mail = mailOf(journal, stateDir);
   await requireUnpaused(recorded, mail, options);
-  // The drive folds the journal too: this is for what has to be known before, and not made where nothing has.
-  let folded: State | null = null;
-  const standing = () => (folded ??= fold(recorded.flow, recorded.entries, recorded.adopted));
   // A question that stays open was meant to: only an answer, or a flag that says so, settles it.
-  const isHeld = recalled.isAsked && openQuestions(standing()).some(({ question }) => question.held);
+  const isHeld =
+    recalled.isAsked && openQuestions(recorded.folded().state).some(({ question }) => question.held);
   const held = isHeld && { onPermission: "halt" as const };
-  const asking = { ...peopleIn(recorded.entries), ...held, ...options };
+  const asking = { ...recalled.started.people, ...held, ...options };
   const here = typeof place === "function" ? await place(recorded) : place;
   const found =
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
   const { snapshot, onPrepared } = here ?? {};
   const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
-  const about = {
-    project: found,
-    agents: project.root,
-    row,
-    place: here,
-    recorded,
-    recalled,
-    handle,
-    mail,
-    strays,
-    accepted,
-  };
-  const resuming = { ...about, standing, warnings, ...defined({ beforeWorktree }) };
+  const at = { project: found, agents: project.root, place: here };
+  const about = { ...at, recorded, handle, mail, strays, accepted };
+  const resuming = { ...about, warnings, ...defined({ beforeWorktree }) };
   return await openRun(await recordedRun(resuming, driving, known), driving, stack);
 }
 
@@ -141,34 +131,20 @@ type Resuming = Pick<ToResume, "beforeWorktree"> & {
   readonly project: Project;
   /** Where the user keeps the agent, which may be elsewhere than the files of the run. */
   readonly agents: string;
-  readonly row: RunRow;
   readonly place: StretchPlace | null;
-  readonly recorded: RecordedRun;
-  readonly recalled: Recalled;
+  readonly recorded: RecordedPast;
   readonly handle: RunHandle;
   readonly mail: Mail;
   /** Names of processes of it that were ended. */
   readonly strays: readonly string[];
   readonly accepted: boolean;
-  readonly standing: () => State;
   readonly warnings: readonly string[];
 };
 
 async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Known): Promise<Opening> {
-  const {
-    project,
-    row,
-    place: here,
-    recorded,
-    recalled,
-    handle,
-    mail,
-    strays,
-    accepted,
-    standing,
-  } = resuming;
-  const { flow: began, entries } = recorded;
-  const { spec, marks, isAsked } = recalled;
+  const { project, place: here, recorded, handle, mail, strays, accepted } = resuming;
+  const { row, flow: began, recalled, folded } = recorded;
+  const { spec, marks, isAsked, wasConfined, started } = recalled;
   const { cwd, worktree } = here ?? recalled;
   const isCompared = options.adopt === true || options.onChange !== undefined;
   const wanted = isCompared
@@ -192,19 +168,19 @@ async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Kn
     past: {
       spec,
       marks,
-      wasConfined: wasConfined(entries),
+      wasConfined,
       isAsked,
-      budget: () => standing().budget,
+      budget: () => folded().state.budget,
     },
     enter: async ({ backend, spending, ground, redactor }) => {
       const flows = flowsOf({ flow, began, adopted });
-      const repository = await pinRepository(flows, place, options, repositoryIn(entries));
-      const about = { run: row.id, cwd, isBegun: !isUndriven(entries) && hasWorked(entries) };
+      const repository = await pinRepository(flows, place, options, started.repository);
+      const about = { run: row.id, cwd, isBegun: !recalled.isUndriven && recalled.hasWorked };
       if (worktree !== undefined) await resuming.beforeWorktree?.();
       const restored =
         worktree === undefined || here !== null
           ? []
-          : await restorePlace(flow, { ...about, worktree }, standing(), options);
+          : await restorePlace(flow, { ...about, worktree }, folded().state, options);
       const isChosen = spec.id === ANY_BACKEND;
       const renewed = [options.script, options.backend, options.use, options.model].some(
         (given) => given !== undefined,
@@ -212,7 +188,7 @@ async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Kn
       const begin = {
         type: "run.resumed",
         epoch: handle.epoch,
-        ...restBefore(entries, flow, standing, (options.clock ?? systemClock).now()),
+        ...restBefore(recalled, flow, () => folded().state, (options.clock ?? systemClock).now()),
         ...(accepted && { accepted }),
         ...(strays.length > 0 && { strays: strays.map(redactor.text) }),
         ...(renewed || isChosen ? { backend: discreetSpec(backend, redactor) } : {}),
@@ -226,11 +202,12 @@ async function recordedRun(resuming: Resuming, options: ResumeOptions, known: Kn
         mail,
         warnings: [...(strays.length === 0 ? [] : [straysText(strays)]), ...resuming.warnings, ...restored],
         record: async () => {
-          if (wanted === null) return { handle, begin, past: entries };
+          const before = folded();
+          if (wanted === null) return { handle, begin, past: [], recorded };
           const at = (options.clock ?? systemClock).now();
-          const past = [...entries, await adopt(handle, entries.length + 1, at, wanted)];
-          options.observe?.(past.at(-1)!, fold(began, past, adopted), flow, []);
-          return { handle, begin, past };
+          const entry = await adopt(handle, (before.last?.seq ?? 0) + 1, at, wanted);
+          options.observe?.(entry, stateAfter(flow, before.state, entry.event), flow, []);
+          return { handle, begin, past: [entry], recorded };
         },
       };
     },
@@ -258,16 +235,15 @@ function straysText(names: readonly string[]): string {
 
 /** RUN_PAUSED unless `unpause` is given, or was left as a wish. A request to stop that was not handled is dropped. */
 async function requireUnpaused(
-  { row, entries }: RecordedRun,
+  { row, recalled: { last: ended } }: RecordedPast,
   mail: Mail,
   { unpause }: ResumeOptions,
 ): Promise<void> {
-  const ended = entries.at(-1)?.event;
   const wish = await mail.wishFor(row.id);
   const isPaused =
     wish === "pause" ||
-    ended?.type === "run.paused" ||
-    (ended?.type === "run.ended" && ended.verdict.code === "PAUSED");
+    ended.type === "run.paused" ||
+    (ended.type === "run.ended" && ended.verdict.code === "PAUSED");
   if (isPaused && unpause !== true && wish !== "continue") throw pausedError(row);
   if (wish !== null) await mail.forgetWish(row.id, wish);
 }
@@ -279,20 +255,6 @@ export function pausedError({ id, agent }: Pick<RunRow, "id" | "agent">): Runner
   );
 }
 
-/** How its commands were held when it was last driven; false where an earlier version recorded it. */
-function wasConfined(entries: readonly Entry[]): boolean {
-  const driven = entries.findLast(
-    ({ event }) => event.type === "run.started" || event.type === "run.resumed",
-  );
-  const { event } = driven ?? {};
-  return (event?.type === "run.started" || event?.type === "run.resumed") && event.sandbox?.confined === true;
-}
-
-/** Whether any step of it was begun: its worktree was whole then. */
-function hasWorked(entries: readonly Entry[]): boolean {
-  return entries.some(({ event }) => event.type.startsWith("step."));
-}
-
 async function adopt(
   handle: RunHandle,
   seq: number,
@@ -302,15 +264,6 @@ async function adopt(
   const entry: Entry = { seq, at, event: { type: "run.adopted", flow: digest } };
   await handle.append([entry], { [digest]: flow });
   return entry;
-}
-
-/** How people take part in a run, as that was said when it was queued. */
-export function peopleIn([first]: readonly Entry[]) {
-  return first?.event.type === "run.started" ? first.event.people : undefined;
-}
-
-function repositoryIn([first]: readonly Entry[]) {
-  return first?.event.type === "run.started" ? first.event.repository : undefined;
 }
 
 /** Of a run that ended by the flow's own doing, so that nothing is left to go on with; null: something is. */

@@ -19,13 +19,11 @@ import type { Remote, Source, Tree, Worktree } from "../flow/event.ts";
 import type { Flow } from "../flow/flow.ts";
 import { isRunId } from "../flow/recorded.ts";
 import { shownInLine } from "../flow/text/harmless.ts";
-import { RecordDamaged } from "../journal/errors.ts";
-import type { RecordedRun } from "./records/runs.ts";
+import type { RecordedPast } from "./records/past.ts";
 import { fetched, isDamage, mirrorOf, remoteFor, type MirrorOptions } from "./source-mirror.ts";
 import {
   asUnavailable,
   sharedCommit,
-  newestTree,
   createTree,
   restoreTree,
   type TreeOptions,
@@ -65,15 +63,10 @@ export function travelling(
     /** Hears of the place, to remove it when nothing of the run is needed here any more. */
     readonly onPlace?: (place: TravelPlace) => void;
   },
-): (recorded: RecordedRun) => Promise<TravelPlace> {
-  return async ({ entries, current }) => {
-    const started = entries[0]?.event;
-    if (started?.type !== "run.started")
-      throw new RecordDamaged("The run has no first entry: its journal is damaged.");
-    const { forkedFrom } = started;
-    const isShared = forkedFrom !== undefined && newestTree(entries.slice(forkedFrom.seq)) === null;
-    const files = { newest: newestTree(entries), isShared };
-    const place = await openTravelPlace({ ...about, ...files, started, flow: current });
+): (recorded: Pick<RecordedPast, "current" | "recalled">) => Promise<TravelPlace> {
+  return async ({ recalled: { started, tree, treeAt }, current }) => {
+    const isShared = started.forkedFrom !== undefined && treeAt <= started.forkedFrom.seq;
+    const place = await openTravelPlace({ ...about, started, newest: tree, isShared, flow: current });
     about.onPlace?.(place);
     return place;
   };

@@ -11,10 +11,11 @@ import { EXIT } from "../flow/verdict.ts";
 import type { Result } from "../tell/result.ts";
 import { withStack, type Known } from "./open.ts";
 import type { DriveOptions, ResumeOptions } from "./options.ts";
-import { findRun, type RecordedRun } from "./records/runs.ts";
+import type { RecordedPast } from "./records/past.ts";
+import { recall } from "./records/recall.ts";
+import { findRun } from "./records/runs.ts";
 import { resumeFrom } from "./resume.ts";
 import type { SubmittedTrust } from "./trust/trust.ts";
-import { recallBackend } from "./world/backend.ts";
 import { findProject } from "./world/project.ts";
 
 export type StretchOptions = Omit<
@@ -51,7 +52,7 @@ export type StretchPlace = {
 } & Pick<DriveOptions, "snapshot" | "onPrepared">;
 
 /** Called when nobody else can write to the run any more: what its record says about its files is the newest. */
-export type OpenPlace = (recorded: RecordedRun) => Promise<StretchPlace>;
+export type OpenPlace = (recorded: Pick<RecordedPast, "current" | "recalled">) => Promise<StretchPlace>;
 
 export type StretchEnd =
   /** Its end is recorded. */
@@ -137,7 +138,7 @@ async function unlessRecorded(
 ): Promise<StretchOptions["script"]> {
   if (script === undefined) return undefined;
   const replies = "file" in script ? await parseScript(script.text, script.file) : script;
-  const { spec } = recallBackend(await journal.read(run));
+  const { spec } = recall(await journal.read(run));
   return canonicalJson(spec) === canonicalJson(createScripted(replies).spec) ? undefined : replies;
 }
 

@@ -3,7 +3,7 @@ import { prepare } from "../engine/schema/prepared.ts";
 import { createScripted } from "../backends/scripted/scripted.ts";
 import type { ScriptReply } from "../backends/scripted/script.ts";
 import { drive, fold, type Drive } from "../engine/drive/drive.ts";
-import { restBefore } from "../engine/drive/rest.ts";
+import { isUndriven, restBefore } from "../engine/drive/rest.ts";
 import type { Backend, Clock, Journal, Ports } from "../engine/ports.ts";
 import type { State } from "../engine/decide/state.ts";
 import type { CheckResult, Entry } from "../flow/event.ts";
@@ -56,7 +56,9 @@ export async function play(scenario: Scenario): Promise<Played> {
   const handle = await journal.create(about, past.length === 0 ? [first] : past);
   const backend = listen(toBackend(scenario.model, past), asked);
   const now = (past.at(-1)?.at ?? 0) + (scenario.pauseMs ?? 0);
-  const rested = restBefore(past, flow, () => fold(flow, past), now);
+  const resumedAt = past.findLastIndex(({ event }) => event.type === "run.resumed") + 1;
+  const rest = { last: past.at(-1)?.event, isUndriven: isUndriven(past[0]?.event, resumedAt) };
+  const rested = restBefore(rest, flow, () => fold(flow, past), now);
   const state = await drive({
     flow,
     ports: {

@@ -7,17 +7,17 @@ import { visitKey, type Deed } from "../../flow/deed.ts";
 import type { Entry, Event, Tree } from "../../flow/event.ts";
 import type { StepCommand } from "../../flow/command.ts";
 import { flowFrom } from "../../flow/adopted.ts";
-import { cached } from "../../flow/cached.ts";
-import type { Flow, Granted, StepLimits } from "../../flow/flow.ts";
+import type { Flow } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
-import { outOfTime, type TimeUp } from "../decide/spend.ts";
+import type { TimeUp } from "../decide/spend.ts";
 import { STORED, type Ports, type RunHandle } from "../ports.ts";
-import { createStamp, drivenMs } from "./stamp.ts";
+import type { FoldedPast } from "./past.ts";
+import { createStamp } from "./stamp.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
 import { createTalk, type Talk } from "./talk.ts";
-import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
+import { isWhole, spentBy, stopwatchOf, wallOf, type Stopwatch } from "./time.ts";
 import { createWaits } from "./waits.ts";
 
 export type Drive = {
@@ -27,8 +27,10 @@ export type Drive = {
   readonly adopted?: PreparedFlows;
   readonly ports: Ports;
   readonly handle: RunHandle;
-  /** What the journal holds already. */
+  /** What the journal holds already, after what is in `folded`. */
   readonly past: readonly Entry[];
+  /** Absent: all is in `past`. */
+  readonly folded?: FoldedPast;
   /** What begins this stretch: the entry that a new run was made with, or the resuming, which is still to be written. */
   readonly begin: Entry | (Event & { type: "run.resumed" });
   readonly signal: AbortSignal;
@@ -94,62 +96,21 @@ async function driveTimed(options: Drive, watch: Stopwatch): Promise<State> {
   }
 }
 
-/** null: nothing limits the time of the run, nor that of its steps. */
-function stopwatchOf(options: Drive): Stopwatch | null {
-  const { flow, adopted = {} } = options;
-  const { wallMs, steps } = grantedIn(options) ?? currentLimits(options);
-  const isTimed =
-    wallMs !== undefined ||
-    (steps !== undefined && Object.values(steps).some(isTimedStep)) ||
-    hasTimedSteps(flow) ||
-    Object.values(adopted).some(hasTimedSteps);
-  return isTimed ? createStopwatch() : null;
-}
-
-const hasTimedSteps = cached((flow: Flow) =>
-  Object.values(flow.steps).some(({ limits }) => isTimedStep(limits)),
-);
-
-function isTimedStep(limits: StepLimits | undefined): boolean {
-  return limits?.wallMs !== undefined || limits?.perAttempt?.wallMs !== undefined;
-}
-
-/** What was granted to the run, if that was said when it was started or resumed. */
-function grantedIn({ past, begin }: Drive): Granted | undefined {
-  const first = "type" in begin ? begin : begin.event;
-  if ("spending" in first) return first.spending;
-  const given = past.findLast(({ event }) => "spending" in event)?.event;
-  return given !== undefined && "spending" in given ? given.spending : undefined;
-}
-
-/** Of the flow that the run has adopted last. */
-function currentLimits({ flow, past, adopted = {} }: Drive): Granted {
-  if (Object.keys(adopted).length === 0) return flow.limits;
-  return past.reduce((held, { event }) => flowFrom(held, event, adopted), flow).limits;
-}
-
-/** The time that is left of what the run may be driven, and the event that ends it then; null: there is no limit. */
-function wallOf(options: Drive): { readonly left: number; readonly event: TimeUp } | null {
-  const { past } = options;
-  const { wallMs } = grantedIn(options) ?? currentLimits(options);
-  if (wallMs === undefined) return null;
-  return { left: wallMs - drivenMs(past), event: outOfTime({ of: "run", step: "" }, wallMs) };
-}
-
 /** `stopped`: what ends the run when the signal aborts, where it is not only interrupted. */
 async function driveOn(
   options: Drive,
   act: typeof perform = perform,
   stopped: () => TimeUp | null = () => null,
 ): Promise<State> {
-  const { flow: began, adopted, ports, handle, past, begin: first, signal, wishes = {} } = options;
-  const { recall, observe, wantsDeeds = false, from, talk = createTalk(ports), parkMs } = options;
+  const { flow: began, adopted, ports, handle, past, folded, begin: first, signal, wishes = {} } = options;
+  const { recall, observe, wantsDeeds = false, from, parkMs } = options;
+  const { talk = folded?.talk ?? createTalk(ports) } = options;
   /** What ends a wait, besides what stops the run. */
   const rests = [wishes.pause, wishes.yield].filter((one) => one !== undefined);
   const waits = createWaits(ports.clock, parkMs, wishes.yield !== undefined);
-  let flow = began;
-  let state = from ?? EMPTY_STATE;
-  let seq = from === undefined ? 0 : past.length;
+  let flow = folded?.flow ?? began;
+  let state = from ?? folded?.state ?? EMPTY_STATE;
+  let seq = from === undefined ? (folded?.last?.seq ?? 0) : past.length;
   for (const entry of from === undefined ? past : []) {
     flow = flowFrom(flow, entry.event, adopted);
     talk.recall(flow, state, entry.event);

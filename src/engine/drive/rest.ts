@@ -10,27 +10,28 @@ type Resumed = Extract<Event, { type: "run.resumed" }>;
  * the state after the entries; it is asked for only where a step of the flow may not be repeated.
  */
 export function restBefore(
-  entries: readonly Entry[],
+  { last, isUndriven: isNew }: { readonly last: Event | undefined; readonly isUndriven: boolean },
   flow: Flow,
   standing: () => Pick<State, "lanes">,
   now: number,
 ): Pick<Resumed, "fresh" | "waits"> {
-  const last = entries.at(-1)?.event;
   const waits = last?.type === "run.yielded" ? (last.waits ?? []) : [];
   const left = waits.flatMap(({ step, visit, until }) =>
     until > now ? [{ step, visit, ms: until - now }] : [],
   );
-  const isFresh = last?.type === "run.yielded" || isUndriven(entries) || isOnlyWaiting(flow, standing);
+  const isFresh = last?.type === "run.yielded" || isNew || isOnlyWaiting(flow, standing);
   return { ...(isFresh && { fresh: true }), ...(left.length > 0 && { waits: left }) };
 }
 
-/** It was recorded for others to drive, or is a fork, and nobody has driven it yet. */
-export function isUndriven(entries: readonly Entry[]): boolean {
-  const started = entries[0]?.event;
+/**
+ * It was recorded for others to drive, or is a fork, and nobody has driven it yet. `resumedAt`: the newest entry that
+ * resumed it, counted from 1; 0: none.
+ */
+export function isUndriven(started: Event | undefined, resumedAt: number): boolean {
   if (started?.type !== "run.started") return false;
   const { queued, forkedFrom } = started;
   if (queued !== true && forkedFrom === undefined) return false;
-  return !entries.slice(forkedFrom?.seq ?? 1).some(({ event }) => event.type === "run.resumed");
+  return resumedAt <= (forkedFrom?.seq ?? 1);
 }
 
 function isOnlyWaiting({ steps }: Flow, standing: () => Pick<State, "lanes">): boolean {

@@ -32,11 +32,14 @@ export function createElapsed({ steady, now }: Clock): () => number {
   return () => Math.round(read() - from);
 }
 
-/** How long a run was driven: between two stretches nobody did, and setting a clock takes no time. */
-export function drivenMs(entries: readonly Entry[]): number {
-  return entries.reduce((sum, { at, moved = 0, event }, place) => {
-    const before = entries[place - 1];
-    if (before === undefined || event.type === "run.resumed") return sum;
-    return sum + Math.max(0, at - before.at - moved);
-  }, 0);
+/** How long a run was driven: between two stretches nobody did, and setting a clock takes no time. `from`: the entry before. */
+export function drivenMs(entries: readonly Entry[], from: Entry | null = null): number {
+  let before = from;
+  let sum = 0;
+  for (const entry of entries) {
+    const { at, moved = 0, event } = entry;
+    if (before !== null && event.type !== "run.resumed") sum += Math.max(0, at - before.at - moved);
+    before = entry;
+  }
+  return sum;
 }

@@ -1,14 +1,29 @@
 /** The time that a run, its steps and their attempts take: an end to what takes longer than it may. */
+import { flowFrom } from "../../flow/adopted.ts";
+import { cached } from "../../flow/cached.ts";
 import { laneIn } from "../../flow/deed.ts";
 import type { Entry, Event, Usage } from "../../flow/event.ts";
-import type { StepId } from "../../flow/flow.ts";
-import { perform } from "./perform.ts";
-import { attemptOf, isTold, limitsOn, nearing, outOfTime, softly, type Scope } from "../decide/spend.ts";
+import type { Flow, Granted, StepId, StepLimits } from "../../flow/flow.ts";
+import {
+  attemptOf,
+  isTold,
+  limitsOn,
+  nearing,
+  outOfTime,
+  softly,
+  type Scope,
+  type TimeUp,
+} from "../decide/spend.ts";
 import type { Lane, State } from "../decide/state.ts";
+import type { Drive } from "./drive.ts";
+import { perform } from "./perform.ts";
+import { drivenMs } from "./stamp.ts";
 
 export type Stopwatch = {
   /** Hears of every entry, with the state it led to. */
   readonly note: (entry: Entry, after: State) => void;
+  /** How long the run was driven up to the newest entry. */
+  readonly drivenMs: () => number;
   /** Like `perform`, but no longer than the limits allow; the model is told before that when they are near. */
   readonly perform: typeof perform;
 };
@@ -18,28 +33,38 @@ type Spell = { ms: number; visit: number; index: number; inAttempt: number; sinc
 
 export function createStopwatch(): Stopwatch {
   const spells = new Map<StepId, Spell>();
+  /** Those that something is done for. */
+  let running: Spell[] = [];
   let whole = 0;
   let last: number | null = null;
 
+  /** This is done for every entry of a run that goes on. */
   const note = ({ at, moved = 0, event }: Entry, { lanes }: State): void => {
     // Between two stretches nobody drove it, and setting a clock takes no time.
     const passed = last === null || event.type === "run.resumed" ? 0 : Math.max(0, at - last - moved);
     whole += passed;
     last = at;
-    for (const spell of spells.values()) {
-      if (spell.since !== null) {
-        spell.ms += passed;
-        spell.inAttempt += passed;
-      }
+    for (const spell of running) {
+      spell.ms += passed;
+      spell.inAttempt += passed;
       spell.since = null;
     }
+    running = [];
     for (const lane of lanes) {
-      const known = spells.get(lane.step);
-      const { visit } = lane;
+      const { step, visit } = lane;
       const index = attemptOf(lane);
-      const isSame = known?.visit === visit && known.index === index;
-      const inAttempt = isSame ? known.inAttempt : 0;
-      spells.set(lane.step, { ms: known?.ms ?? 0, visit, index, inAttempt, since: at });
+      let spell = spells.get(step);
+      if (spell === undefined) {
+        spell = { ms: 0, visit, index, inAttempt: 0, since: null };
+        spells.set(step, spell);
+      }
+      if (spell.visit !== visit || spell.index !== index) {
+        spell.visit = visit;
+        spell.index = index;
+        spell.inAttempt = 0;
+      }
+      if (spell.since === null) running.push(spell);
+      spell.since = at;
     }
   };
 
@@ -100,7 +125,52 @@ export function createStopwatch(): Stopwatch {
     }
   };
 
-  return { note, perform: timed };
+  return { note, drivenMs: () => whole, perform: timed };
+}
+
+type Timed = Pick<Drive, "flow" | "adopted" | "past" | "folded" | "begin">;
+
+/** null: nothing limits the time of the run, nor that of its steps. */
+export function stopwatchOf(options: Timed): Stopwatch | null {
+  const { flow, adopted = {} } = options;
+  const { wallMs, steps } = grantedIn(options) ?? currentLimits(options);
+  const isTimed =
+    wallMs !== undefined ||
+    (steps !== undefined && Object.values(steps).some(isTimedStep)) ||
+    hasTimedSteps(flow) ||
+    Object.values(adopted).some(hasTimedSteps);
+  return isTimed ? (options.folded?.watch ?? createStopwatch()) : null;
+}
+
+const hasTimedSteps = cached((flow: Flow) =>
+  Object.values(flow.steps).some(({ limits }) => isTimedStep(limits)),
+);
+
+function isTimedStep(limits: StepLimits | undefined): boolean {
+  return limits?.wallMs !== undefined || limits?.perAttempt?.wallMs !== undefined;
+}
+
+/** What was granted to the run, if that was said when it was started or resumed. */
+function grantedIn({ past, folded, begin }: Timed): Granted | undefined {
+  const first = "type" in begin ? begin : begin.event;
+  if ("spending" in first) return first.spending;
+  const given = past.findLast(({ event }) => "spending" in event)?.event;
+  return given !== undefined && "spending" in given ? given.spending : folded?.granted;
+}
+
+/** Of the flow that the run has adopted last. */
+function currentLimits({ flow, past, folded, adopted = {} }: Timed): Granted {
+  if (Object.keys(adopted).length === 0) return flow.limits;
+  return past.reduce((held, { event }) => flowFrom(held, event, adopted), folded?.flow ?? flow).limits;
+}
+
+/** The time that is left of what the run may be driven, and the event that ends it then; null: there is no limit. */
+export function wallOf(options: Timed): { readonly left: number; readonly event: TimeUp } | null {
+  const { past, folded } = options;
+  const { wallMs } = grantedIn(options) ?? currentLimits(options);
+  if (wallMs === undefined) return null;
+  const spent = (folded?.watch.drivenMs() ?? 0) + drivenMs(past, folded?.last);
+  return { left: wallMs - spent, event: outOfTime({ of: "run", step: "" }, wallMs) };
 }
 
 /** Whether an event that came in after the stop signal is a true result, and not the stopping itself: a command that was

@@ -1,9 +1,8 @@
 /** Asking before anything of a state folder that this user did not make is obeyed. Looking at it needs no yes. */
 import { fold } from "../../engine/drive/drive.ts";
 import { RunnerError } from "../../engine/ports.ts";
-import type { Entry } from "../../flow/event.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
-import { recallBackend } from "../world/backend.ts";
+import { isImported, recall } from "../records/recall.ts";
 import type { RecordedRun } from "../records/runs.ts";
 import { rememberState, stateStanding } from "./state-folders.ts";
 
@@ -63,14 +62,6 @@ export function requireKnownState(stateDir: string, env: NodeJS.ProcessEnv): voi
     throw stateForeign({ stateDir, why: standing.why, run: null }, standing.isRefused);
 }
 
-/** Whether this run came as a file and has not been accepted since. */
-export function isImported(entries: readonly Entry[]): boolean {
-  const started = entries[0]?.event;
-  if (started?.type !== "run.started" || started.imported === undefined) return false;
-  const { entries: past } = started.imported;
-  return !entries.some(({ seq, event }) => seq > past && event.type === "run.resumed" && event.accepted);
-}
-
 /** The same question about one run. true: a yes was needed and was given, and is to be recorded with the run. */
 export async function acceptImported(
   recorded: RecordedRun,
@@ -97,7 +88,7 @@ async function isAccepted(
 /** What a run would do if it went on. A recorded script makes its tool calls without asking any model. */
 export function foreseenOf({ row: { id, agent }, entries, flow, adopted }: RecordedRun): ForeignRun {
   const { pending } = fold(flow, entries, adopted);
-  const { cwd, spec, marks } = recallBackend(entries);
+  const { cwd, spec, marks } = recall(entries);
   const due = pending.flatMap((command) => (command.type === "call" ? command.calls : []));
   const about = { run: id, agent, cwd };
   const replies = spec.id === "scripted" && isObject(spec.options) ? own(spec.options, "replies") : undefined;

@@ -8,6 +8,7 @@ import { EMPTY_STATE } from "../../engine/decide/state.ts";
 import type { Hear } from "../../engine/drive/drive.ts";
 import type { Pins } from "../../flow/machine/ground.ts";
 import type { Moment } from "../../story/story.ts";
+import type { RecordedPast } from "../records/past.ts";
 import { isInsideProject } from "../world/files.ts";
 import { inThisTurn } from "../world/read-once-a-turn.ts";
 import { formatLine, LEVELS } from "../../tell/log-line.ts";
@@ -17,7 +18,9 @@ import type { NotifyTargets } from "./notices.ts";
 import { makeFolder } from "../../journal/make-folder.ts";
 
 export type Listener = {
-  /** Hears of an entry that was written before this stretch of the run. */
+  /** Hears of the entries that were written before this stretch of the run, where anything of it wants them. */
+  readonly catchUp: (past: Pick<RecordedPast, "folded" | "retell">) => Promise<void>;
+  /** Hears of one of them. */
   readonly recall: Hear;
   readonly hear: Hear;
   /** What a person should know of it. The second time it does nothing more. */
@@ -50,7 +53,8 @@ export type ListenContext = {
 export async function listen(around: ListenContext): Promise<Listener> {
   const warnings: string[] = [];
   const ears: Ear[] = [];
-  if (around.log !== undefined || around.flow.settings.logging.enabled) {
+  const isLogged = around.log !== undefined || around.flow.settings.logging.enabled;
+  if (isLogged) {
     ears.push(safe("The log file", warnings, () => openLog(around)));
   }
   if (around.traced) {
@@ -70,8 +74,13 @@ export async function listen(around: ListenContext): Promise<Listener> {
       for (const ear of ears) listen(ear, { entry, flow, before, after, deeds });
       before = after;
     };
+  const recall = to((ear, moment) => ear.recall(moment));
   return {
-    recall: to((ear, moment) => ear.recall(moment)),
+    catchUp: async ({ folded, retell }) => {
+      if (isLogged || around.traced) await retell(recall);
+      before = folded().state;
+    },
+    recall,
     hear: to((ear, moment) => ear.hear(moment)),
     close: () => (closing ??= closeAll(ears, warnings)),
   };

@@ -3,8 +3,7 @@ import type { AiSdkOptions, Models } from "../../backends/ai-sdk/ai-sdk.ts";
 import { parseScript, type ScriptReply } from "../../backends/scripted/script.ts";
 import { createScripted } from "../../backends/scripted/scripted.ts";
 import { RunnerError, type Backend } from "../../engine/ports.ts";
-import { RecordDamaged } from "../../journal/errors.ts";
-import type { BackendSpec, Entry, Worktree } from "../../flow/event.ts";
+import type { BackendSpec } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import { isObject, own, type Json } from "../../flow/json.ts";
 import { BACKENDS, type BackendNeed } from "./backend-table.ts";
@@ -66,36 +65,4 @@ function modelIn(options: Json): string | undefined {
 /** How long a watcher may take to end the program of a run whose owner died; 0: there is no watcher. */
 export function watcherMs({ id }: BackendSpec): number {
   return own(BACKENDS, id)?.watched ? 3000 : 0;
-}
-
-/** What an earlier stretch of the run left behind: its folder, its model, and how far that had come. */
-export type Recalled = {
-  readonly cwd: string;
-  readonly worktree: Worktree | undefined;
-  readonly spec: BackendSpec;
-  readonly marks: readonly Json[];
-  /** A model was asked before: what it was granted may be left to do. */
-  readonly isAsked: boolean;
-};
-
-export function recallBackend(past: readonly Entry[]): Recalled {
-  const [first] = past;
-  if (first?.event.type !== "run.started") {
-    throw new RecordDamaged("The run has no first entry: its journal is damaged.");
-  }
-  let spec = first.event.backend;
-  let marks: Json[] = [];
-  let isAsked = false;
-  for (const { event } of past) {
-    isAsked ||= event.type === "step.asked";
-    if (event.type === "run.resumed" && event.backend !== undefined) {
-      spec = event.backend;
-      marks = [];
-    }
-    if (event.type === "step.answered" && "mark" in event.reply && event.reply.mark !== undefined) {
-      marks.push(event.reply.mark);
-    }
-  }
-  const { cwd, worktree } = first.event;
-  return { cwd, worktree, spec, marks, isAsked };
 }
