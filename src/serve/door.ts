@@ -79,15 +79,22 @@ function fileId(file: string): string | null {
 
 const MOST_FLOWS = 64;
 
-/** After every slice that is read other requests get their turn; flows, which never change under their digest, are kept. */
+/** Other requests wait so long at most while runs are read. */
+const TURN_MS = 5;
+
+/** While runs are read other requests get their turn; flows, which never change under their digest, are kept. */
 function considerate(journal: Journal | null): Journal | null {
   if (journal === null) return null;
   const flows = new Map<string, Flow>();
+  let turnAt = performance.now();
   return {
     ...journal,
     async read(...asked) {
       const entries = await journal.read(...asked);
-      await nextTurn();
+      if (performance.now() - turnAt > TURN_MS) {
+        await nextTurn();
+        turnAt = performance.now();
+      }
       return entries;
     },
     async flow(digest) {

@@ -1,6 +1,6 @@
 /** What a row of the list of runs says of one run, folded entry by entry. */
 import { openQuestions } from "../engine/decide/people.ts";
-import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
+import { EMPTY_STATE, type Lane, type State } from "../engine/decide/state.ts";
 import type { RunRow } from "../engine/ports.ts";
 import type { Entry, Event } from "../flow/event.ts";
 import type { Json } from "../flow/json.ts";
@@ -60,8 +60,8 @@ export function createLineFold(): LineFold {
       if (event.type === "run.started") started ??= event;
       if (lastAt !== null && event.type !== "run.resumed") drivenMs += Math.max(0, at - lastAt - moved);
       lastAt = at;
+      if (after.lanes !== state.lanes || after.halted !== state.halted) lanes = lanesOf(after, lanes, at);
       state = after;
-      lanes = lanesOf(after, lanes, at);
       const minute = Math.floor(at / MINUTE);
       const newest = pace.at(-1);
       if (newest?.minute === minute) newest.count += 1;
@@ -135,15 +135,24 @@ function wordOf(value: Json): string {
     : JSON.stringify(value).slice(0, LONGEST_ABOUT);
 }
 
-/** A lane that goes on with the same keeps its time. */
 function lanesOf({ lanes, halted }: State, before: readonly LaneSeen[], at: number): readonly LaneSeen[] {
-  const seen = (isHalted: boolean) => (lane: State["lanes"][number]) => {
-    const { step, visit } = lane;
-    const doing = lane.command.type;
-    const same = before.find((one) => one.step === step && one.visit === visit && one.doing === doing);
-    return { step, visit, doing, since: same?.since ?? at, halted: isHalted };
-  };
-  return [...lanes.map(seen(false)), ...halted.map(seen(true))];
+  const seen: LaneSeen[] = [];
+  for (const lane of lanes) seen.push(laneSeen(lane, before, at, false));
+  for (const lane of halted) seen.push(laneSeen(lane, before, at, true));
+  return seen;
+}
+
+/** A lane that goes on with the same keeps its time. */
+function laneSeen(
+  { step, visit, command: { type: doing } }: Lane,
+  before: readonly LaneSeen[],
+  at: number,
+  halted: boolean,
+): LaneSeen {
+  for (const one of before)
+    if (one.visit === visit && one.doing === doing && one.step === step)
+      return { step, visit, doing, since: one.since, halted };
+  return { step, visit, doing, since: at, halted };
 }
 
 /** One number a minute, with 0 for those in which nothing happened. */

@@ -44,13 +44,16 @@ import type {
   RunDocument,
   RunsDocument,
   TalkDocument,
+  VisitSeen,
   WhyDocument,
   WorktreesDocument,
 } from "./wire.ts";
 import { toWire } from "./news.ts";
 
 const MOST_RUNS = 200;
-const MOST_FRAMES = 2000;
+/** The first frames of a long run are sent as soon as there are so many, and the rest as it is read. */
+const LEAST_FRAMES = 2000;
+const MOST_FRAMES = 10_000;
 const MOST_LINES = 500;
 const MOST_UTTERANCES = 200;
 const MOST_ANSWERED = 50;
@@ -169,8 +172,7 @@ function budgetSeen({ budget, usage }: State): BudgetSeen | null {
 export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
   const { journal, row } = await runOf(asked, studio);
   const after = queryNumber(asked.query, "after", 0);
-  // The first frames of a long run are sent while the rest is read.
-  const { fold, damage, isWhole } = await studio.shelf.look("reel", journal, row, after + MOST_FRAMES);
+  const { fold, damage, isWhole } = await studio.shelf.look("reel", journal, row, after + LEAST_FRAMES);
   const count = fold.frames.count();
   const to = Math.min(count, after + MOST_FRAMES);
   const document = {
@@ -183,11 +185,9 @@ export async function lookAtFrames(asked: StudioRequest, studio: Studio): Promis
     damage,
   } satisfies FramesDocument;
   // Ids of runs have no quotes, so that this is the member.
-  const text = jsonLine(studio.redact(document)).replace(
-    '"frames":[',
-    (found) => found + fold.frames.text(after, to),
-  );
-  return { kind: "text", text };
+  const [before, behind] = jsonLine(studio.redact(document)).split('"frames":[', 2) as [string, string];
+  const parts = [Buffer.from(`${before}"frames":[`), ...fold.frames.bytes(after, to), Buffer.from(behind)];
+  return { kind: "json", body: Buffer.concat(parts) };
 }
 
 export async function lookAtMoment(asked: StudioRequest, studio: Studio): Promise<StudioAnswer> {
@@ -224,7 +224,8 @@ export async function lookAtWhy(asked: StudioRequest, studio: Studio): Promise<S
   const why = await whyPartly(journal, row.id, asked.params.target);
   const { fold } = await studio.shelf.look("reel", journal, row);
   const shownStep = studio.redact(why.step);
-  const visits = fold.visits.filter(({ step }) => step === shownStep);
+  const visits: VisitSeen[] = [];
+  for await (const seen of fold.visits()) if (seen.step === shownStep) visits.push(seen);
   return reply({ ...why, visits } satisfies WhyDocument);
 }
 

@@ -1,4 +1,5 @@
-/** A run with everything that its screens show of it, folded entry by entry: frames, visits, report, and states to begin from. */
+/** A run with everything that its screens show of it, folded entry by entry: frames, report, and states to begin from. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { EMPTY_STATE, type State } from "../engine/decide/state.ts";
 import type { Prepared } from "../engine/schema/prepared.ts";
 import { RunnerError, type Journal, type RunRow } from "../engine/ports.ts";
@@ -7,14 +8,16 @@ import { createStanding, type RunStanding } from "../run/records/standing.ts";
 import { jsonLine } from "../flow/text/harmless.ts";
 import { flowOf, type Damage } from "../run/records/runs.ts";
 import { openStory, type Moment } from "../story/story.ts";
-import { createFrames, type Frame, type FrameLane } from "../tell/frames.ts";
+import { createFrames, type FrameLane } from "../tell/frames.ts";
+import { createKeptFrames, TOGETHER, type KeptFrames } from "./kept-frames.ts";
 import { createLineFold, type LineFold } from "./lines.ts";
 import type { LaneSeen, VisitSeen } from "./wire.ts";
 
 export type Reel = {
   readonly add: (moment: Moment) => void;
-  readonly frames: FramesKept;
-  readonly visits: readonly VisitSeen[];
+  readonly frames: Omit<KeptFrames, "add">;
+  /** In the order in which they began. They are looked for in the frames. */
+  readonly visits: () => AsyncGenerator<VisitSeen>;
   /** What a row of the list says of the run. */
   readonly line: LineFold;
   readonly started: () => Started;
@@ -30,14 +33,6 @@ export type Reel = {
   readonly lanesAt: (seq: number) => readonly LaneSeen[];
 };
 
-/** One for each entry, from the first one on: kept as the text that is sent, which takes a tenth of the memory. */
-export type FramesKept = {
-  readonly count: () => number;
-  /** From the place `from` up to `to`, as the members of an array in JSON. */
-  readonly text: (from: number, to: number) => string;
-  readonly slice: (from: number, to?: number) => readonly Frame[];
-};
-
 export type Started = Extract<Event, { type: "run.started" }>;
 type Effects =
   ReturnType<typeof createStanding>["report"]["effects"] extends Map<string, infer E> ? E : never;
@@ -49,10 +44,9 @@ type Kept = { readonly seq: number; readonly state: State; readonly flow: Prepar
 
 /** `redact` takes secrets out of the names in frames. */
 export function createReel(redact: (name: string) => string = same): Reel {
-  const texts: string[] = [];
-  const visits: VisitSeen[] = [];
   const kept: Kept[] = [];
-  const next = createFrames(remembered(redact));
+  const frames = createKeptFrames();
+  const next = createFrames((name) => jsonLine(redact(name)));
   const line = createLineFold();
   const { add: addToStanding, standing, report } = createStanding();
   let started: { readonly event: Started; readonly at: number } | null = null;
@@ -68,12 +62,9 @@ export function createReel(redact: (name: string) => string = same): Reel {
     throw new RunnerError("JOURNAL_UNAVAILABLE", "No entry of the run can be read.");
   };
 
-  const slice = (from: number, to?: number) =>
-    JSON.parse(`[${texts.slice(from, to).join(",")}]`) as readonly Frame[];
-
   return {
-    frames: { count: () => texts.length, text: (from, to) => texts.slice(from, to).join(","), slice },
-    visits,
+    frames,
+    visits: () => visitsIn(frames),
     line,
     started: () => begun().event,
     state: () => newest?.after ?? EMPTY_STATE,
@@ -85,9 +76,7 @@ export function createReel(redact: (name: string) => string = same): Reel {
       const { event, seq, at } = entry;
       if (event.type === "run.started") started ??= { event, at };
       if (event.type === "run.started" || event.type === "run.adopted") digest = event.flow;
-      const frame = next(moment);
-      texts.push(jsonLine(frame));
-      for (const [step, visit] of frame[6]?.began ?? []) visits.push({ step, visit, seq });
+      frames.add(next(moment));
       line.add(moment);
       addToStanding(moment);
       if (seq % EVERY === 0) kept.push({ seq, state: after, flow });
@@ -114,22 +103,12 @@ export function createReel(redact: (name: string) => string = same): Reel {
       }
       return moment ?? now();
     },
-    lanesAt: (seq) => lanesAt(slice, seq, begun().at),
+    lanesAt: (seq) => lanesAt(frames.slice, seq, begun().at),
   };
 }
 
 function same(name: string): string {
   return name;
-}
-
-/** A run has few names, and each of them many times. */
-function remembered(shown: (name: string) => string): (name: string) => string {
-  const known = new Map<string, string>();
-  return (name) => {
-    let found = known.get(name);
-    if (found === undefined) known.set(name, (found = shown(name)));
-    return found;
-  };
 }
 
 async function flowFor(journal: Journal, row: RunRow, { event }: Entry, flow: Prepared): Promise<Prepared> {
@@ -138,18 +117,26 @@ async function flowFor(journal: Journal, row: RunRow, { event }: Entry, flow: Pr
 
 type Change = { readonly ms: number; readonly lanes: readonly FrameLane[] };
 
-/** Frames that are looked at together on the way back. */
-const BACK = 100;
+async function* visitsIn({ count, slice }: Omit<KeptFrames, "add">): AsyncGenerator<VisitSeen> {
+  for (let from = 0; from < count(); from += PIECE) {
+    for (const [seq, , , , , , more] of slice(from, from + PIECE))
+      for (const [step, visit] of more?.began ?? []) yield { step, visit, seq };
+    await nextTurn();
+  }
+}
+
+/** Frames that are looked at before others get their turn. */
+const PIECE = 10 * TOGETHER;
 
 /** The changes of lanes up to the entry `seq`, the newest first. */
-function* changesBefore(slice: FramesKept["slice"], seq: number): Generator<Change> {
-  for (let to = seq; to > 0; to -= BACK)
-    for (const [, ms, , , , lanes] of slice(Math.max(0, to - BACK), to).toReversed())
+function* changesBefore(slice: KeptFrames["slice"], seq: number): Generator<Change> {
+  for (let to = seq; to > 0; to -= TOGETHER)
+    for (const [, ms, , , , lanes] of slice(Math.max(0, to - TOGETHER), to).toReversed())
       if (lanes !== 0) yield { ms, lanes };
 }
 
 /** Walks back to where each lane began to do what it does. */
-function lanesAt(slice: FramesKept["slice"], seq: number, startedAt: number): readonly LaneSeen[] {
+function lanesAt(slice: KeptFrames["slice"], seq: number, startedAt: number): readonly LaneSeen[] {
   const since = new Map<FrameLane, number>();
   const going = new Set<FrameLane>();
   let isFirst = true;

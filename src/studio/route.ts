@@ -28,8 +28,8 @@ export type StudioRequest = {
 
 export type StudioAnswer =
   | { readonly kind: "document"; readonly status: number; readonly document: object }
-  /** A document that was made text already, without secrets. */
-  | { readonly kind: "text"; readonly text: string }
+  /** A document that was made JSON already, without secrets. */
+  | { readonly kind: "json"; readonly body: Buffer }
   /** A file, piece by piece. */
   | { readonly kind: "file"; readonly type: string; readonly pieces: AsyncIterable<string> }
   /** Messages until the client goes; `open` is given the way to it, and gives back what to do then. */

@@ -157,9 +157,9 @@ async function send(
 ): Promise<void> {
   switch (answered.kind) {
     case "document":
-      return await sendJson(request, response, answered.status, jsonLine(studio.redact(answered.document)));
-    case "text":
-      return await sendJson(request, response, 200, answered.text);
+      return await sendDocument(request, response, answered.status, studio.redact(answered.document));
+    case "json":
+      return await sendJson(request, response, 200, answered.body);
     case "file": {
       response.writeHead(200, { "Content-Type": answered.type });
       for await (const piece of answered.pieces) {
@@ -199,7 +199,7 @@ async function sendRefusal(
   const [status, refusal] = refusalOf(error);
   if (status === 401) response.setHeader("WWW-Authenticate", "Bearer");
   if (!request.complete) response.setHeader("Connection", "close");
-  await sendJson(request, response, status, jsonLine(studio.redact(refusal))).catch(() => response.destroy());
+  await sendDocument(request, response, status, studio.redact(refusal)).catch(() => response.destroy());
 }
 
 /** What is still sent is taken and dropped: a connection that is closed before that is reset, and the answer is lost. */
@@ -225,15 +225,26 @@ export function refusalOf(error: unknown): readonly [status: number, refusal: Re
   return [500, { v: 1, code: "INTERNAL", reason: `The studio could not answer: ${errorText(error)}` }];
 }
 
+async function sendDocument(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  document: object,
+): Promise<void> {
+  await sendJson(request, response, status, Buffer.from(jsonLine(document)));
+}
+
 async function sendJson(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
-  text: string,
+  body: Buffer,
 ): Promise<void> {
-  const body = Buffer.from(text);
   await sendBody(request, response, status, { type: "application/json; charset=utf-8", body }, false);
 }
+
+/** The pieces are as large as most of what is sent: each of them waits for a turn of the event loop. */
+const PACKING = { level: constants.Z_BEST_SPEED, chunkSize: 128 * 1024 };
 
 async function sendBody(
   request: IncomingMessage,
@@ -244,7 +255,7 @@ async function sendBody(
 ): Promise<void> {
   const accepted = request.headers["accept-encoding"] ?? "";
   const isPacked = /\bgzip\b/.test(accepted) && (packed !== undefined || body.length >= COMPRESS_FROM);
-  const sent = isPacked ? (packed ?? (await compress(body, { level: constants.Z_BEST_SPEED }))) : body;
+  const sent = isPacked ? (packed ?? (await compress(body, PACKING))) : body;
   response.writeHead(status, {
     "Content-Type": type,
     "Content-Length": sent.length,

@@ -163,15 +163,17 @@ export function createShelf(redact: (text: string) => string = (text) => text, m
   };
 
   const advance = async (key: string, one: Kept, journal: Journal, row: RunRow) => {
+    const { add, weigh } = one.started;
+    let bytes = 0;
+    const hear = (moment: Moment) => {
+      add(moment);
+      bytes += weigh(moment);
+    };
     const met = await untilDamage(async () => {
-      for await (const slice of one.moments.more(journal)) {
-        let bytes = 0;
-        for (const moment of slice) {
-          one.started.add(moment);
-          bytes += one.started.weigh(moment);
-        }
+      for await (const _ of one.moments.more(journal, hear)) {
         one.bytes += bytes;
         if (kept.get(key) === one) weight += bytes;
+        bytes = 0;
         for (const look of one.waiting) look();
       }
     });

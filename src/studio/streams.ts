@@ -5,7 +5,7 @@ import { RunnerError } from "../run/errors.ts";
 import { findRun } from "../run/records/runs.ts";
 import { RequestRefusal } from "../serve/refusal.ts";
 import { fromWire } from "./news.ts";
-import type { FramesKept } from "./reel.ts";
+import type { KeptFrames } from "./kept-frames.ts";
 import type { StudioAnswer, StudioRequest, Studio, Wire } from "./route.ts";
 import type { StreamMessage } from "./wire.ts";
 
@@ -182,7 +182,7 @@ function send(page: StreamPage, message: StreamMessage, cursor: string, worded: 
 /** Pages that know the same get the same message. */
 function sendNewFrames(
   pages: ReadonlySet<StreamPage>,
-  frames: FramesKept,
+  frames: Pick<KeptFrames, "count" | "slice">,
   cursor: string,
   worded: Wording,
 ): void {

@@ -114,7 +114,7 @@ export type RunDocument = {
 
 export type BudgetSeen = Pick<Budget, "limits" | "steps" | "reached"> & { readonly spent: Amounts };
 
-/** `runs/RUN/frames?after=SEQ`: at most 2,000 entries. */
+/** `runs/RUN/frames?after=SEQ`: at most 10,000 entries. */
 export type FramesDocument = {
   readonly v: 1;
   readonly run: string;

@@ -4,8 +4,8 @@ import type { Event } from "../flow/event.ts";
 import type { StepCommand } from "../flow/command.ts";
 import type { Label, StepId } from "../flow/flow.ts";
 import type { Outcome } from "../flow/verdict.ts";
-import { openQuestions } from "../engine/decide/people.ts";
-import type { State } from "../engine/decide/state.ts";
+import { jsonLine } from "../flow/text/harmless.ts";
+import type { Lane } from "../engine/decide/state.ts";
 import type { Moment } from "../story/story.ts";
 import { usageIn } from "../story/tally.ts";
 
@@ -40,92 +40,161 @@ export type FrameMore = {
 export type TakenWay = readonly [from: StepId | null, to: StepId | null, label: Label | null, how?: "back"];
 
 /**
- * Gives the frame of each moment; they come in order, from the first one on. Done for every entry of a long run.
- * `named` gives what is shown of a name: a step, a label, a check or a code.
+ * Gives the frame of each moment as JSON; they come in order, from the first one on. It is done for every entry of a long
+ * run, and therefore the text is made at once, from few pieces. `quoted` gives what is shown of a name (a step, a label, a
+ * check or a code), as JSON.
  */
-export function createFrames(named: (name: string) => string = same): (moment: Moment) => Frame {
+export function createFrames(quoted: Quoted = jsonLine): (moment: Moment) => string {
+  const names = createNames(quoted);
   let begun: number | null = null;
   let moved = 0;
-  let shown: readonly FrameLane[] = [];
+  let lanes: readonly Lane[] = [];
+  let halted: readonly Lane[] = [];
   let asked = 0;
   return (moment) => {
     const { entry, after } = moment;
     const { seq, at, event } = entry;
     moved += entry.moved ?? 0;
     begun ??= at;
-    const ms = Math.max(0, at - begun - moved);
-    const isSame = hasSameLanes(shown, after, named);
-    if (!isSame) shown = lanesOf(after, named);
-    let more = moreOf(moment, named);
-    const asks = isSame ? asked : openQuestions(after).length;
-    if (asks !== asked) more = { ...more, asks };
+    const ms = numeral(Math.max(0, at - begun - moved));
+    const visit = "step" in event ? numeral(event.visit) : 0;
+    const of = kindIn(names, event.type, "step" in event ? event.step : null);
+    const isSame = areSame(lanes, after.lanes) && areSame(halted, after.halted);
+    ({ lanes, halted } = after);
+    const under = isSame ? "0" : lanesText(names, lanes, halted);
+    const asks = countAsked(lanes) + countAsked(halted);
+    const more = moreText(names, moment, asks === asked ? null : asks);
     asked = asks;
-    const step = "step" in event ? named(event.step) : null;
-    const visit = "step" in event ? event.visit : 0;
-    const lanes = isSame ? 0 : shown;
-    return more === null
-      ? [seq, ms, event.type, step, visit, lanes]
-      : [seq, ms, event.type, step, visit, lanes, more];
+    return `[${seq},${ms}${of}${visit},${under}${more}]`;
   };
 }
 
-function same(name: string): string {
-  return name;
+type Quoted = (name: string) => string;
+
+/** A run has few names, steps, kinds of entries and ways, and each of them many times: their texts are made once. */
+type Names = {
+  readonly quoted: Quoted;
+  readonly known: Map<string | null, string>;
+  readonly steps: Map<StepId, string>;
+  /** By type and step. */
+  readonly kinds: Map<string, Map<StepId | null, string>>;
+  /** By where they begin, where they end, and their label. */
+  readonly ways: Map<StepId | null, Map<StepId | null, Map<Label | null, string>>>;
+};
+
+function createNames(quoted: Quoted): Names {
+  return {
+    quoted,
+    known: new Map([[null, "null"]]),
+    steps: new Map(),
+    kinds: new Map(),
+    ways: new Map(),
+  };
 }
 
-type Named = (name: string) => string;
-
-function lanesOf({ lanes, halted }: State, named: Named): readonly FrameLane[] {
-  const seen: FrameLane[] = [];
-  for (const { step, visit, command } of lanes) seen.push([named(step), visit, command.type]);
-  for (const { step, visit, command } of halted) seen.push([named(step), visit, command.type, 1]);
-  return seen;
+function nameIn({ known, quoted }: Names, name: string | null): string {
+  let found = known.get(name);
+  if (found === undefined) known.set(name, (found = quoted(name!)));
+  return found;
 }
 
-function hasSameLanes(shown: readonly FrameLane[], { lanes, halted }: State, named: Named): boolean {
-  if (shown.length !== lanes.length + halted.length) return false;
-  return shown.every(([step, visit, doing, isHalted], place) => {
-    const lane = place < lanes.length ? lanes[place]! : halted[place - lanes.length]!;
-    const isKept = place >= lanes.length;
-    return (
-      named(lane.step) === step &&
-      lane.visit === visit &&
-      lane.command.type === doing &&
-      (isHalted === 1) === isKept
-    );
-  });
+/** A visit up to its number. */
+function visitIn(names: Names, step: StepId): string {
+  let found = names.steps.get(step);
+  if (found === undefined) names.steps.set(step, (found = `[${nameIn(names, step)},`));
+  return found;
 }
 
-type GrowingMore = { -readonly [key in keyof FrameMore]: FrameMore[key] };
+/** What stands in a frame between its time and the number of its visit. */
+function kindIn(names: Names, type: Event["type"], step: StepId | null): string {
+  let steps = names.kinds.get(type);
+  if (steps === undefined) names.kinds.set(type, (steps = new Map()));
+  let found = steps.get(step);
+  if (found === undefined) steps.set(step, (found = `,"${type}",${nameIn(names, step)},`));
+  return found;
+}
 
-/** null: nothing of it. */
-function moreOf(moment: Moment, named: Named): FrameMore | null {
-  let more: GrowingMore | null = null;
-  const ways = waysIn(moment);
-  if (ways.length > 0) more = { ways: ways.map((way) => namedWay(way, named)) };
-  const began: (readonly [step: StepId, visit: number])[] = [];
-  const failed: string[] = [];
-  for (const deed of moment.deeds) {
-    if (deed.kind === "began" && laneIn(moment.after, deed) !== undefined)
-      began.push([named(deed.step), deed.visit]);
-    if (deed.kind === "checked" && deed.failed !== null) failed.push(named(deed.failed.name));
+function wayIn(names: Names, [from, to, label, how]: TakenWay): string {
+  if (how !== undefined)
+    return `[${nameIn(names, from)},${nameIn(names, to)},${nameIn(names, label)},"back"]`;
+  const { ways } = names;
+  let known = ways.get(from);
+  if (known === undefined) ways.set(from, (known = new Map()));
+  let labels = known.get(to);
+  if (labels === undefined) known.set(to, (labels = new Map()));
+  let found = labels.get(label);
+  if (found === undefined) {
+    found = `[${nameIn(names, from)},${nameIn(names, to)},${nameIn(names, label)}]`;
+    labels.set(label, found);
   }
-  if (began.length > 0) (more ??= {}).began = began;
-  if (failed.length > 0) (more ??= {}).failed = failed;
-  const { event } = moment.entry;
-  const used = usageIn(event);
-  if (used !== undefined)
-    (more ??= {}).used = [used.turns, used.inputTokens, used.outputTokens, used.costUsd];
-  if (event.type === "run.ended") {
-    const { outcome, code } = event.verdict;
-    (more ??= {}).ended = [outcome, code === null ? null : named(code)];
-  }
-  return more;
+  return found;
 }
 
-function namedWay([from, to, label, ...how]: TakenWay, named: Named): TakenWay {
-  const shown = (name: string | null) => (name === null ? null : named(name));
-  return [shown(from), shown(to), shown(label), ...how];
+/** A journal that came with a clone may hold anything where a number should be. */
+function numeral(value: number): number | string {
+  return Number.isFinite(value) ? value : jsonLine(value ?? null);
+}
+
+/** Whether the same is done for the same visits. */
+function areSame(before: readonly Lane[], after: readonly Lane[]): boolean {
+  if (before === after) return true;
+  if (before.length !== after.length) return false;
+  for (let place = 0; place < after.length; place += 1) {
+    const one = before[place]!;
+    const other = after[place]!;
+    const isSame = one.visit === other.visit && one.step === other.step;
+    if (!isSame || one.command.type !== other.command.type) return false;
+  }
+  return true;
+}
+
+function countAsked(lanes: readonly Lane[]): number {
+  let asked = 0;
+  for (const { command } of lanes) if (command.type === "question" && command.asked) asked += 1;
+  return asked;
+}
+
+function lanesText(names: Names, lanes: readonly Lane[], halted: readonly Lane[]): string {
+  let text = "[";
+  for (const { step, visit, command } of lanes)
+    text += `${text === "[" ? "" : ","}${visitIn(names, step)}${visit},"${command.type}"]`;
+  for (const { step, visit, command } of halted)
+    text += `${text === "[" ? "" : ","}${visitIn(names, step)}${visit},"${command.type}",1]`;
+  return `${text}]`;
+}
+
+/** A `FrameMore` with a comma before it; nothing where it has no members. `asks`: null where that did not change. */
+function moreText(names: Names, moment: Moment, asks: number | null): string {
+  const { entry, deeds, after } = moment;
+  let more = "";
+  let ways = "";
+  for (const way of waysIn(moment)) ways += ways === "" ? wayIn(names, way) : `,${wayIn(names, way)}`;
+  if (ways !== "") more = `,{"ways":[${ways}]`;
+  let began = "";
+  let failed = "";
+  for (const deed of deeds) {
+    if (deed.kind === "began" && laneIn(after, deed) !== undefined)
+      began += `${began === "" ? "" : ","}${visitIn(names, deed.step)}${deed.visit}]`;
+    if (deed.kind === "checked" && deed.failed !== null)
+      failed += `${failed === "" ? "" : ","}${nameIn(names, deed.failed.name)}`;
+  }
+  if (began !== "") more += `${comma(more)}"began":[${began}]`;
+  if (failed !== "") more += `${comma(more)}"failed":[${failed}]`;
+  const used = usageIn(entry.event);
+  if (used !== undefined) {
+    const { turns, inputTokens, outputTokens, costUsd } = used;
+    more += `${comma(more)}"used":[${turns},${inputTokens},${outputTokens},${costUsd}]`;
+  }
+  if (entry.event.type === "run.ended") {
+    const { outcome, code } = entry.event.verdict;
+    more += `${comma(more)}"ended":[${jsonLine(outcome)},${nameIn(names, code)}]`;
+  }
+  if (asks !== null) more += `${comma(more)}"asks":${asks}`;
+  return more === "" ? "" : `${more}}`;
+}
+
+function comma(more: string): string {
+  return more === "" ? ",{" : ",";
 }
 
 /**

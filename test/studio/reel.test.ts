@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { openQuestions } from "../../src/engine/decide/people.ts";
 import { EMPTY_STATE } from "../../src/engine/decide/state.ts";
 import type { Backend, Journal, RunRow } from "../../src/engine/ports.ts";
 import { prepare } from "../../src/engine/schema/prepared.ts";
@@ -54,6 +55,7 @@ for (const name of fixtures) {
     const lanes = lanesAfter(frames);
     const tally = createTally();
     let turns = 0;
+    let asks = 0;
     for (const { entry, after } of story(flow, entries, adopted)) {
       const frame = frames[entry.seq - 1]!;
       assert.deepEqual(frame.slice(0, 3), [entry.seq, frame[1], entry.event.type]);
@@ -64,6 +66,8 @@ for (const name of fixtures) {
       assert.deepEqual(lanes[entry.seq - 1], under);
       turns += frame[6]?.used?.[0] ?? 0;
       assert.equal(turns, after.usage.turns);
+      asks = frame[6]?.asks ?? asks;
+      assert.equal(asks, openQuestions(after).length);
       addToTally(tally, entry, after);
       const moment = await fold.at(journal, row, entry.seq);
       assert.deepEqual([moment.entry, moment.after], [entry, after]);
@@ -83,7 +87,9 @@ for (const name of fixtures) {
       visit,
       begun,
     ]);
-    const own = fold.visits.filter(({ step }) => flow.steps[step]?.aside === undefined);
+    const own = (await Array.fromAsync(fold.visits())).filter(
+      ({ step }) => flow.steps[step]?.aside === undefined,
+    );
     assert.deepEqual(
       own.map(({ step, visit, seq }) => [step, visit, seq]),
       visits,
@@ -143,7 +149,7 @@ for (const name of fixtures)
   test(`${name}: no name leaves the frames as it is where it has to be hidden`, async () => {
     const { journal, row } = await open(name);
     const { fold } = await createShelf(() => "hidden").look("reel", journal, row);
-    const text = fold.frames.text(0, fold.frames.count());
+    const text = fold.frames.bytes(0, fold.frames.count()).join("");
     const { steps, checks } = fold.flow();
     for (const word of [...Object.keys(steps), ...Object.keys(checks)])
       assert.equal(text.includes(JSON.stringify(word)), false, word);

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { prepare } from "../../src/engine/schema/prepared.ts";
 import type { Flow } from "../../src/flow/flow.ts";
 import { story } from "../../src/story/story.ts";
+import { createKeptFrames } from "../../src/studio/kept-frames.ts";
 import { createFrames, type TakenWay } from "../../src/tell/frames.ts";
 import { sketchCheck, sketchFlow, sketchPrompt } from "../../src/testing/flows.ts";
 import { play, type Scenario } from "../../src/testing/scenario.ts";
@@ -155,7 +156,9 @@ for (const { name, flow, model, more, ways } of cases)
   test(name, async () => {
     const { entries } = await play({ flow, model, ...more });
     const next = createFrames();
-    const frames = [...story(await prepare(flow), entries)].map(next);
+    const { add, slice } = createKeptFrames();
+    for (const moment of story(await prepare(flow), entries)) add(next(moment));
+    const frames = slice(0);
     assert.deepEqual(
       frames.flatMap((frame) => frame[6]?.ways ?? []),
       ways,

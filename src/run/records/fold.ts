@@ -4,7 +4,7 @@ import type { Journal, RunRow } from "../../engine/ports.ts";
 import { EMPTY_STATE, type State } from "../../engine/decide/state.ts";
 import type { Entry } from "../../flow/event.ts";
 import type { Moment } from "../../story/story.ts";
-import { momentsOf } from "../watch/follow.ts";
+import { createMoments } from "../watch/follow.ts";
 import { RunnerError } from "../errors.ts";
 import { damageOf, everyRow, flowOf, untilDamage, type Damage } from "./runs.ts";
 
@@ -61,14 +61,14 @@ export async function* foldEvery(
 async function foldUntil(journal: Journal, row: RunRow, hear?: Hear) {
   let { digest } = row;
   let newest: Moment | null = null;
+  const add = (moment: Moment) => {
+    const { event } = moment.entry;
+    if (event.type === "run.adopted") digest = event.flow;
+    newest = moment;
+    hear?.(moment);
+  };
   const met = await untilDamage(async () => {
-    for await (const moments of momentsOf(journal, row))
-      for (const moment of moments) {
-        const { event } = moment.entry;
-        if (event.type === "run.adopted") digest = event.flow;
-        newest = moment;
-        hear?.(moment);
-      }
+    for await (const _ of createMoments(row).more(journal, add));
   });
   const {
     after: state,

@@ -28,10 +28,12 @@ export async function* momentsOf(
   for (;;) {
     const version = following === null ? 0 : await journal.version();
     let newest: Moment | undefined;
+    let slice: Moment[] = [];
     if (version !== seen)
-      for await (const slice of moments.more(journal)) {
+      for await (const _ of moments.more(journal, (moment) => slice.push(moment))) {
         newest = slice.at(-1);
         yield slice;
+        slice = [];
       }
     seen = version;
     if (following === null || newest?.entry.event.type === "run.ended") return;
@@ -48,8 +50,11 @@ export async function* momentsOf(
 
 /** A run that is read as far as it goes, and later on from there. */
 export type Moments = {
-  /** What is new, in slices. Throws the EntryDamaged that it meets after what comes before it. */
-  readonly more: (journal: Journal) => AsyncGenerator<readonly Moment[]>;
+  /**
+   * Calls `hear` with each entry that is new, and yields after every slice. Throws the EntryDamaged that it meets after
+   * what comes before it.
+   */
+  readonly more: (journal: Journal, hear: (moment: Moment) => void) => AsyncGenerator<void>;
   /** The newest entry that was read; 0: none was. */
   readonly seq: () => number;
 };
@@ -60,16 +65,16 @@ export function createMoments({ id, digest }: Pick<RunRow, "id" | "digest">): Mo
   let seq = 0;
   return {
     seq: () => seq,
-    async *more(journal) {
+    async *more(journal, hear) {
       flow ??= await flowOf(journal, id, digest);
       for await (const slice of slicesOf(journal, id, seq)) {
-        const moments: Moment[] = [];
         for (const entry of slice) {
           if (entry.event.type === "run.adopted") flow = await flowOf(journal, id, entry.event.flow);
-          moments.push(next(entry, flow));
+          // At once: what is decided on the way to the next entry need not be held.
+          hear(next(entry, flow));
           ({ seq } = entry);
         }
-        yield moments;
+        yield;
       }
     },
   };

@@ -8,6 +8,7 @@ import { readRow } from "../../../src/run/records/runs.ts";
 import { story } from "../../../src/story/story.ts";
 import { traceOf } from "../../../src/story/visits.ts";
 import { createFrames, type Frame } from "../../../src/tell/frames.ts";
+import { createKeptFrames } from "../../../src/studio/kept-frames.ts";
 import { outlineOf } from "../../../src/tell/outline.ts";
 import { joinedFrames } from "../../../src/studio/page/frames.ts";
 import { pictureOf } from "../../../src/studio/page/picture.ts";
@@ -26,9 +27,11 @@ for (const name of readdirSync(JOURNALS).filter((file) => file.endsWith(".json")
     const journal = await journalOf(parseBundle(readFileSync(join(JOURNALS, name), "utf8"), name));
     const [row] = await journal.list();
     const recorded = await readRow(journal, row!);
-    const toFrame = createFrames();
+    const next = createFrames();
+    const { add, slice } = createKeptFrames();
     const moments = [...story(recorded.flow, recorded.entries, recorded.adopted)];
-    return { ...recorded, moments, frames: moments.map(toFrame) };
+    for (const moment of moments) add(next(moment));
+    return { ...recorded, moments, frames: slice(0) };
   };
 
   test(`${name}: lanes, visits and usage are those of the run after every entry`, async () => {
