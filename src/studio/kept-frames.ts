@@ -13,7 +13,7 @@ export type KeptFrames = {
 };
 
 /** Frames that are kept together. */
-export const TOGETHER = 100;
+export const TOGETHER = 50;
 
 export function createKeptFrames(): KeptFrames {
   /** Every frame but the first has a comma before it. */

@@ -126,7 +126,7 @@ async function* visitsIn({ count, slice }: Omit<KeptFrames, "add">): AsyncGenera
 }
 
 /** Frames that are looked at before others get their turn. */
-const PIECE = 10 * TOGETHER;
+const PIECE = 20 * TOGETHER;
 
 /** The changes of lanes up to the entry `seq`, the newest first. */
 function* changesBefore(slice: KeptFrames["slice"], seq: number): Generator<Change> {

@@ -58,7 +58,9 @@ for (const name of fixtures) {
     let asks = 0;
     for (const { entry, after } of story(flow, entries, adopted)) {
       const frame = frames[entry.seq - 1]!;
-      assert.deepEqual(frame.slice(0, 3), [entry.seq, frame[1], entry.event.type]);
+      const { event } = entry;
+      const at = "step" in event ? [event.step, event.visit] : [null, 0];
+      assert.deepEqual(frame.slice(0, 5), [entry.seq, frame[1], event.type, ...at]);
       const under = [
         ...after.lanes.map(({ step, visit, command }) => [step, visit, command.type]),
         ...after.halted.map(({ step, visit, command }) => [step, visit, command.type, 1]),
