@@ -5,7 +5,7 @@
  */
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { ROOMS, roomOf } from "./rooms.ts";
-import { EXIT_MEANINGS } from "../src/flow/verdict.ts";
+import { EXIT_MEANINGS } from "../src/cli/help.ts";
 import { AGENT } from "../src/load/agent/agent-shape.ts";
 import { CODES } from "../src/load/codes.ts";
 import { CHECK_REGISTRY } from "../src/load/questions/questions-shape.ts";

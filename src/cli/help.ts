@@ -1,12 +1,25 @@
 /** Help texts, made from the table of commands. */
 import type { Parameter } from "../flow/flow.ts";
-import { EXIT_MEANINGS } from "../flow/verdict.ts";
+import { EXIT } from "../flow/verdict.ts";
 import { BACKEND_IDS } from "../run/world/backend-table.ts";
 import type { Flag } from "./args.ts";
 import type { CommandCall } from "./call.ts";
 import { commandNamed, COMMANDS, commandsOf, GLOBAL_FLAGS, type CliCommand } from "./commands.ts";
 import { shownInLine, table, type Paint } from "./text/text.ts";
 import { asTyped } from "./text/typed.ts";
+
+/** What the exit codes mean, as the help and the docs say it. */
+export const EXIT_MEANINGS: readonly (readonly [codes: readonly number[], meaning: string])[] = [
+  [[EXIT.completed], "completed"],
+  [[EXIT.failed], "the run failed or was aborted, or something that belongs to it could not be done outside"],
+  [[EXIT.invalid], "usage error or invalid flow"],
+  [[EXIT.unavailable], "configuration, backend, sandbox, trust, worktree or state folder unavailable"],
+  [[EXIT.limit], "limit reached"],
+  [[EXIT.waiting], "waiting for a person, or paused"],
+  [[EXIT.unchecked], "checks never passed"],
+  [[EXIT.testsFailed], "a test of a flow failed, or a threshold was missed"],
+  [[EXIT.hungUp, EXIT.interrupted, EXIT.terminated], "stopped by SIGHUP, Ctrl-C or SIGTERM"],
+];
 
 /** `lockstep help [COMMAND]` */
 export function printHelp({ words, flags, screen, host: { program } }: CommandCall): Promise<number> {

@@ -33,7 +33,7 @@ export function createOutput(
       return rest === null || stream().write(rest);
     },
     get isTTY() {
-      return isDevice && stream().isTTY === true;
+      return isDevice && stream().isTTY;
     },
     get columns() {
       return isDevice ? stream().columns : 0;

@@ -30,19 +30,6 @@ export function exitOfSignal({ reason }: Pick<AbortSignal, "reason">): number {
   return reason === "SIGTERM" ? EXIT.terminated : reason === "SIGHUP" ? EXIT.hungUp : EXIT.interrupted;
 }
 
-/** What the exit codes mean, as the help and the docs say it. */
-export const EXIT_MEANINGS: readonly (readonly [codes: readonly number[], meaning: string])[] = [
-  [[EXIT.completed], "completed"],
-  [[EXIT.failed], "the run failed or was aborted, or something that belongs to it could not be done outside"],
-  [[EXIT.invalid], "usage error or invalid flow"],
-  [[EXIT.unavailable], "configuration, backend, sandbox, trust, worktree or state folder unavailable"],
-  [[EXIT.limit], "limit reached"],
-  [[EXIT.waiting], "waiting for a person, or paused"],
-  [[EXIT.unchecked], "checks never passed"],
-  [[EXIT.testsFailed], "a test of a flow failed, or a threshold was missed"],
-  [[EXIT.hungUp, EXIT.interrupted, EXIT.terminated], "stopped by SIGHUP, Ctrl-C or SIGTERM"],
-];
-
 /** Codes whose exit code is not simply 1. */
 const EXIT_BY_CODE: ReadonlyMap<string, number> = new Map([
   ["AGENT_MAX_ITERATIONS", EXIT.limit],

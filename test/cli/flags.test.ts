@@ -14,9 +14,9 @@ import {
   type CallOf,
   type CommandName,
 } from "../../src/cli/commands.ts";
-import { mainHelp } from "../../src/cli/help.ts";
+import { EXIT_MEANINGS, mainHelp } from "../../src/cli/help.ts";
 import { createPaint } from "../../src/cli/text/text.ts";
-import { EXIT, EXIT_MEANINGS } from "../../src/flow/verdict.ts";
+import { EXIT } from "../../src/flow/verdict.ts";
 
 const root = join(import.meta.dirname, "../..");
 const cli = join(root, "src/cli");
