@@ -7,8 +7,7 @@ import { visitKey, type Deed } from "../../flow/deed.ts";
 import type { Entry, Event, Tree } from "../../flow/event.ts";
 import type { StepCommand } from "../../flow/command.ts";
 import { flowFrom } from "../../flow/adopted.ts";
-import { cached } from "../../flow/cached.ts";
-import type { Flow, Granted, StepLimits } from "../../flow/flow.ts";
+import type { Flow, Granted } from "../../flow/flow.ts";
 import { stateAfter } from "../decide/decide.ts";
 import { attended, besidesAct } from "../decide/due.ts";
 import { perform } from "./perform.ts";
@@ -17,7 +16,7 @@ import { STORED, type Ports, type RunHandle } from "../ports.ts";
 import { createStamp, drivenMs } from "./stamp.ts";
 import { EMPTY_STATE, recordedWith, type State } from "../decide/state.ts";
 import { createTalk, type Talk } from "./talk.ts";
-import { createStopwatch, isWhole, spentBy, type Stopwatch } from "./time.ts";
+import { createStopwatch, hasTimedSteps, isTimedStep, isWhole, spentBy, type Stopwatch } from "./time.ts";
 import { createWaits } from "./waits.ts";
 
 export type Drive = {
@@ -104,14 +103,6 @@ function stopwatchOf(options: Drive): Stopwatch | null {
     hasTimedSteps(flow) ||
     Object.values(adopted).some(hasTimedSteps);
   return isTimed ? createStopwatch() : null;
-}
-
-const hasTimedSteps = cached((flow: Flow) =>
-  Object.values(flow.steps).some(({ limits }) => isTimedStep(limits)),
-);
-
-function isTimedStep(limits: StepLimits | undefined): boolean {
-  return limits?.wallMs !== undefined || limits?.perAttempt?.wallMs !== undefined;
 }
 
 /** What was granted to the run, if that was said when it was started or resumed. */

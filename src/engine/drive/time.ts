@@ -1,7 +1,8 @@
 /** The time that a run, its steps and their attempts take: an end to what takes longer than it may. */
 import { laneIn } from "../../flow/deed.ts";
 import type { Entry, Event, Usage } from "../../flow/event.ts";
-import type { StepId } from "../../flow/flow.ts";
+import { cached } from "../../flow/cached.ts";
+import type { Flow, StepId, StepLimits } from "../../flow/flow.ts";
 import { perform } from "./perform.ts";
 import { attemptOf, isTold, limitsOn, nearing, outOfTime, softly, type Scope } from "../decide/spend.ts";
 import type { Lane, State } from "../decide/state.ts";
@@ -101,6 +102,15 @@ export function createStopwatch(): Stopwatch {
   };
 
   return { note, perform: timed };
+}
+
+/** Whether the time of a step, or of an attempt in it, is limited by the flow. */
+export const hasTimedSteps = cached((flow: Flow) =>
+  Object.values(flow.steps).some(({ limits }) => isTimedStep(limits)),
+);
+
+export function isTimedStep(limits: StepLimits | undefined): boolean {
+  return limits?.wallMs !== undefined || limits?.perAttempt?.wallMs !== undefined;
 }
 
 /** Whether an event that came in after the stop signal is a true result, and not the stopping itself: a command that was
