@@ -27,6 +27,7 @@ import type { RunAt } from "./world/process-starter.ts";
 import { findProject, recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import type { OpenPlace, StretchPlace } from "./stretch.ts";
+import type { SubmittedTrust } from "./trust/trust.ts";
 import { requirePlace, restorePlace, surroundings } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
@@ -81,6 +82,8 @@ export type ToResume = {
   readonly row: RunRow;
   /** Where its files are on this machine, as the record has them; null: where the record says, and they are made there. */
   readonly place?: StretchPlace | OpenPlace | null;
+  /** Whose trust counts for a run that was submitted; absent: that of the user here. */
+  readonly accepts?: SubmittedTrust["accepts"];
   /** A fork is recorded when it is first written to: this records it before its worktree is made. */
   readonly beforeWorktree?: () => Promise<void>;
   readonly warnings?: readonly string[];
@@ -88,7 +91,7 @@ export type ToResume = {
 
 /** Claims the run, and opens it where anything is left of it to do. */
 export async function resumeFrom(
-  { journal, project, row, place = null, beforeWorktree, warnings = [] }: ToResume,
+  { journal, project, row, place = null, accepts, beforeWorktree, warnings = [] }: ToResume,
   options: ResumeOptions,
   stack: AsyncDisposableStack,
   known: Known,
@@ -119,7 +122,9 @@ export async function resumeFrom(
   const found =
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
   const { snapshot, onPrepared } = here ?? {};
-  const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
+  const submitted = accepts !== undefined && { digest: trustedIn(recorded.entries), accepts };
+  const trust = submitted && { trust: { submitted } };
+  const driving = { ...asking, ...trust, ...defined({ snapshot, onPrepared }) };
   const about = {
     project: found,
     agents: project.root,
@@ -307,6 +312,11 @@ async function adopt(
 /** How people take part in a run, as that was said when it was queued. */
 export function peopleIn([first]: readonly Entry[]) {
   return first?.event.type === "run.started" ? first.event.people : undefined;
+}
+
+/** What the submitter trusted. */
+function trustedIn([first]: readonly Entry[]): string | null {
+  return (first?.event.type === "run.started" ? first.event.trusted : undefined) ?? null;
 }
 
 function repositoryIn([first]: readonly Entry[]) {
