@@ -207,9 +207,10 @@ export async function work(options: WorkerOptions): Promise<void> {
     if (isDraining() || driven.size >= options.slots) return;
     options.requireRoom();
     // The first ones are driven while jobs are made for the others. All have one before more are taken: groups share slots.
-    const isMore = (await promote(postgres, dispatch, wanted, MOST_TAKEN)) === MOST_TAKEN;
-    if (isMore && !isDraining()) await takeSome();
-    while (isMore && (await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
+    if ((await promote(postgres, dispatch, wanted, MOST_TAKEN)) === MOST_TAKEN) {
+      if (!isDraining()) await takeSome();
+      while ((await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
+    }
     while (driven.size < options.slots && !isDraining()) if ((await takeSome()) === 0) return;
   };
 
