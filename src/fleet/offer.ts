@@ -57,15 +57,17 @@ export async function offerRuns(
       offers.flatMap(({ entries }) => entries.map(({ seq }) => seq)),
       offers.flatMap(({ entries }) => entries.map((entry) => JSON.stringify(entry))),
     ]);
+    const isMade = new Set(made.map(({ id }) => id));
     const keys = offers.flatMap(({ key }) => key ?? []);
     const known = await send(
       { name: "offered-before", text: `SELECT id, submit_key FROM ${schema}.run WHERE submit_key = ANY($1)` },
       [keys],
     );
+    const byKey = new Map(known.map(({ id, submit_key }) => [submit_key, id]));
     return offers.map(({ run: { id }, key }) => {
-      if (made.some((row) => row.id === id)) return { run: id, isNew: true };
+      if (isMade.has(id)) return { run: id, isNew: true };
       // Without a key it was recorded by an earlier try, whose answer was lost.
-      const before = key === undefined ? undefined : known.find(({ submit_key }) => submit_key === key)?.id;
+      const before = key === undefined ? undefined : byKey.get(key);
       return before === undefined || before === id
         ? { run: id, isNew: true }
         : { run: before as string, isNew: false };

@@ -17,17 +17,22 @@ export type Taken = { readonly job: Job; readonly tries: number; readonly group:
 const MOST_AT_ONCE = 1000;
 
 /**
- * Makes a job for every run that wants one, and holds those whose row no queue can take: one of them must not keep the
+ * Makes a job for runs that want one, and holds those whose row no queue can take: one of them must not keep the
  * others waiting. How many it dealt with; called again until there are none.
  */
-export async function promote(postgres: Postgres, dispatch: Dispatch, wanted: WantedRuns): Promise<number> {
+export async function promote(
+  postgres: Postgres,
+  dispatch: Dispatch,
+  wanted: WantedRuns,
+  most = MOST_AT_ONCE,
+): Promise<number> {
   const { schema } = postgres;
   return await postgres.together(async (send) => {
-    const text = `SELECT id, queue, grp, priority, speaks FROM ${schema}.run
+    const text = `SELECT key, id, queue, grp, priority, speaks FROM ${schema}.run
       WHERE due <= clock_timestamp() AND job IS NULL AND held IS NULL AND speaks <= $2
         AND (queue = ANY($1) OR queue !~ '${QUEUE_NAME.source}')
       ORDER BY priority DESC, due LIMIT $3 FOR UPDATE SKIP LOCKED`;
-    const rows = await send({ name: "promote", text }, [wanted.queues, wanted.speech, MOST_AT_ONCE]);
+    const rows = await send({ name: "promote", text }, [wanted.queues, wanted.speech, most]);
     if (rows.length === 0) return 0;
     const faults = rows.map(rowFault);
     const bad = rows.flatMap((row, place) =>
@@ -50,8 +55,8 @@ export async function promote(postgres: Postgres, dispatch: Dispatch, wanted: Wa
       priority: row.priority as number,
     }));
     const mark = `UPDATE ${schema}.run r SET job = n.job, due = NULL
-      FROM unnest($1::text[], $2::text[]) AS n(id, job) WHERE r.id = n.id`;
-    await send({ name: "promoted", text: mark }, [offers.map(({ run }) => run), offers.map(({ id }) => id)]);
+      FROM unnest($1::bigint[], $2::text[]) AS n(key, job) WHERE r.key = n.key`;
+    await send({ name: "promoted", text: mark }, [good.map(({ key }) => key), offers.map(({ id }) => id)]);
     await dispatch.offer(offers, send);
     return rows.length;
   });
@@ -84,9 +89,7 @@ export function beginning(
 ): () => Promise<readonly Taken[]> {
   const { schema } = postgres;
   return postgres.transaction(async (send) => {
-    const text = `WITH t AS (
-        SELECT r.key, n.attempt FROM ${schema}.run r JOIN unnest($1::text[], $2::int[]) AS n(job, attempt) ON r.job = n.job
-        WHERE r.held IS NULL AND r.speaks <= $3 ORDER BY r.key FOR UPDATE OF r)
+    const text = `WITH ${lockedText(schema, "unnest($1::text[], $2::int[]) AS n(job, attempt)", "held IS NULL AND speaks <= $3")}
       UPDATE ${schema}.run r SET due = NULL, rest = NULL, speaks = greatest(r.speaks, $3),
         tries = r.tries + (t.attempt > 0)::int,
         held = CASE WHEN t.attempt > 0 AND r.tries + 1 >= $4 THEN 'poisoned' END,
@@ -140,10 +143,9 @@ export function settling(
     const own = stretches.filter(({ job }) => ours.has(job));
     if (own.length === 0) return ours;
     // A wake since the beginning of the stretch has left its mark in `due`.
-    const text = `WITH t AS (
-        SELECT r.key, n.* FROM ${schema}.run r
-        JOIN unnest($1::text[], $2::int[], $3::text[], $4::float8[], $5::text[]) AS n(done, failed, why, after_ms, rests)
-        ON r.job = n.done ORDER BY r.key FOR UPDATE OF r)
+    const settled =
+      "unnest($1::text[], $2::int[], $3::text[], $4::float8[], $5::text[]) AS n(job, failed, why, after_ms, rests)";
+    const text = `WITH ${lockedText(schema, settled)}
       UPDATE ${schema}.run r SET job = NULL, tries = t.failed, held = CASE WHEN t.why IS NOT NULL THEN 'poisoned' END,
         held_because = t.why, rest = t.rests,
         due = CASE WHEN t.why IS NULL THEN least(r.due, clock_timestamp() + make_interval(secs => t.after_ms / 1000)) END
@@ -158,6 +160,17 @@ export function settling(
     ]);
     return ours;
   });
+}
+
+/**
+ * The rows `t` of runs whose jobs are named in `n`, locked in the order of their keys. Each is found by the index of jobs:
+ * of a join the server may think that few runs have one, and then compares every run with every job.
+ */
+function lockedText(schema: string, jobs: string, where = "true"): string {
+  return `f AS MATERIALIZED (
+        SELECT r.key, n.* FROM ${jobs}, LATERAL (SELECT key FROM ${schema}.run WHERE job = n.job LIMIT 1) r ORDER BY r.key),
+      t AS (SELECT f.* FROM f, LATERAL (
+        SELECT FROM ${schema}.run WHERE key = f.key AND job = f.job AND ${where} FOR UPDATE) r)`;
 }
 
 /** It got somewhere: what failed before does not count any more. */

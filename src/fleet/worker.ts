@@ -206,14 +206,21 @@ export async function work(options: WorkerOptions): Promise<void> {
     if (pending !== null) await beginAll(pending);
     if (isDraining() || driven.size >= options.slots) return;
     options.requireRoom();
-    while ((await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
-    while (driven.size < options.slots && !isDraining()) {
-      const most = Math.min(MOST_TAKEN, options.slots - driven.size);
-      const jobs = await dispatch.take(queues, most, options.shares);
-      if (jobs.length === 0) return;
-      pending = { jobs, begin: beginning(postgres, dispatch, jobs, wanted.speech) };
-      await beginAll(pending);
+    // The first ones are driven while jobs are made for the others. All have one before more are taken: groups share slots.
+    if ((await promote(postgres, dispatch, wanted, MOST_TAKEN)) === MOST_TAKEN) {
+      if (!isDraining()) await takeSome();
+      while ((await promote(postgres, dispatch, wanted)) > 0) if (isDraining()) return;
     }
+    while (driven.size < options.slots && !isDraining()) if ((await takeSome()) === 0) return;
+  };
+
+  const takeSome = async (): Promise<number> => {
+    const most = Math.min(MOST_TAKEN, options.slots - driven.size);
+    const jobs = await dispatch.take(queues, most, options.shares);
+    if (jobs.length === 0) return 0;
+    pending = { jobs, begin: beginning(postgres, dispatch, jobs, wanted.speech) };
+    await beginAll(pending);
+    return jobs.length;
   };
 
   const polling = async (): Promise<void> => {

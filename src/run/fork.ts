@@ -8,7 +8,7 @@ import { inItsOwnRun, retell } from "../story/reword.ts";
 import { recordedWith, type State } from "../engine/decide/state.ts";
 import { decisionIn, type Entry, type Event, type ForkOrigin, type Led, type Reply } from "../flow/event.ts";
 import type { Flow, Step, StepId } from "../flow/flow.ts";
-import { defined, own, type Json, type JsonObject } from "../flow/json.ts";
+import { own, type Json, type JsonObject } from "../flow/json.ts";
 import { didYouMean } from "../flow/text/suggest.ts";
 import { stripFrontMatter } from "../prompts/find.ts";
 import { isImported, recall } from "./records/recall.ts";
@@ -108,7 +108,7 @@ async function partFrom(
   const { row, entries, current } = recorded;
   const { cwd, worktree } = recall(entries);
   if (worktree === undefined) return { id, place: null, warnings: [] };
-  // The files of a run with a source travel: whoever drives the fork makes its worktree.
+  // The files of a run with a source travel: its worktree is made where it is driven.
   if (hasSource(entries)) {
     const { travellingBranch } = await import("./source.ts");
     const own = { ...worktree, branch: travellingBranch(current.agent, id) };
@@ -212,17 +212,15 @@ function draftOf(
     ...(edited.length > 0 && { edits: edited }),
   };
   const { flow, adopted } = recorded;
-  const entries = [
-    ...retell({
-      flow,
-      adopted,
-      entries: shared,
-      change: (event, { was, is }) =>
-        event.type === "run.started"
-          ? begunAs(event, id, place, forkedFrom, isImported(recorded.entries))
-          : inItsOwnRun(event, event, was, is),
-    }).map((entry, place) => ({ ...entry, ...defined({ tree: shared[place]!.tree }) })),
-  ];
+  const entries: Entry[] = retell({
+    flow,
+    adopted,
+    entries: shared,
+    change: (event, { was, is }) =>
+      event.type === "run.started"
+        ? begunAs(event, id, place, forkedFrom, isImported(recorded.entries))
+        : inItsOwnRun(event, event, was, is),
+  }).map((entry, place) => withFiles(entry, shared[place]!));
   const wanted = editFlow(cut.flow, edits);
   const digest = flowDigest(wanted);
   let state = fold(flow, entries, adopted);
@@ -245,6 +243,11 @@ function draftOf(
     cut,
     edited,
   };
+}
+
+/** Where the files of a run travel, they are those that it had then. */
+function withFiles(entry: Entry, { tree }: Entry): Entry {
+  return tree === undefined ? entry : { ...entry, tree };
 }
 
 type Cut = {

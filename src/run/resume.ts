@@ -28,6 +28,7 @@ import type { RunAt } from "./world/process-starter.ts";
 import { findProject, recordPlace, type Project } from "./world/project.ts";
 import { discreetSpec } from "../boundaries/redact/redacted-ports.ts";
 import type { OpenPlace, StretchPlace } from "./stretch.ts";
+import type { SubmittedTrust } from "./trust/trust.ts";
 import { requirePlace, restorePlace } from "./world/workplace.ts";
 
 /** Goes on with a run where its journal ends, with the flow it was started with unless it adopts another. */
@@ -82,6 +83,8 @@ export type ToResume = {
   readonly row: RunRow;
   /** Where its files are on this machine, as the record has them; null: where the record says, and they are made there. */
   readonly place?: StretchPlace | OpenPlace | null;
+  /** Whose trust counts for a run that was submitted; absent: that of the user here. */
+  readonly accepts?: SubmittedTrust["accepts"];
   /** A fork is recorded when it is first written to: this records it before its worktree is made. */
   readonly beforeWorktree?: () => Promise<void>;
   readonly warnings?: readonly string[];
@@ -89,7 +92,7 @@ export type ToResume = {
 
 /** Claims the run, and opens it where anything is left of it to do. */
 export async function resumeFrom(
-  { journal, project, row, place = null, beforeWorktree, warnings = [] }: ToResume,
+  { journal, project, row, place = null, accepts, beforeWorktree, warnings = [] }: ToResume,
   options: ResumeOptions,
   stack: AsyncDisposableStack,
   known: Known,
@@ -119,7 +122,9 @@ export async function resumeFrom(
   const found =
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };
   const { snapshot, onPrepared } = here ?? {};
-  const driving = { ...asking, ...defined({ snapshot, onPrepared }) };
+  const submitted = accepts !== undefined && { digest: recalled.started.trusted ?? null, accepts };
+  const trust = submitted && { trust: { submitted } };
+  const driving = { ...asking, ...trust, ...defined({ snapshot, onPrepared }) };
   const at = { project: found, agents: project.root, place: here };
   const about = { ...at, recorded, handle, mail, strays, accepted };
   const resuming = { ...about, warnings, ...defined({ beforeWorktree }) };

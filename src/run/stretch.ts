@@ -104,19 +104,20 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
   const stretch = async (stack: AsyncDisposableStack, known: Known) => {
     const row = await findRun(journal, how.run);
     known.run = row.id;
-    const [first] = await journal.read(row.id, 0, 1);
-    const started = first?.event.type === "run.started" ? first.event : null;
     // Of a place that is opened later the root is known then.
     const root =
-      place === null ? findProject(started?.cwd ?? "").root : "root" in place ? place.root : stateDir;
+      place === null
+        ? findProject(await folderOf(journal, row.id)).root
+        : "root" in place
+          ? place.root
+          : stateDir;
     const project = { root, agentsDir: join(root, ".agent"), stateDir };
     const isTravelling = place !== null && driving.trust === undefined;
-    const submitted = { digest: started?.trusted ?? null, accepts };
-    const trust = isTravelling && { trust: { submitted } };
     const script = await unlessRecorded(how.script, journal, row.id);
-    const { script: _given, ...wanted } = { ...driving, ...trust };
+    const { script: _given, ...wanted } = driving;
     const asked = { ...wanted, ...(script !== undefined && { script }) };
-    return await resumeFrom({ journal, project, row, place }, asked, stack, known);
+    const about = { journal, project, row, place, ...(isTravelling && { accepts }) };
+    return await resumeFrom(about, asked, stack, known);
   };
   let isDamaged = false;
   const result = await withStack({ agent: "" }, driving, async (stack, known) => {
@@ -128,6 +129,11 @@ export async function driveStretch(options: StretchOptions): Promise<StretchEnd>
     }
   });
   return endOf(result, last, isDamaged);
+}
+
+async function folderOf(journal: Journal, run: string): Promise<string> {
+  const [first] = await journal.read(run, 0, 1);
+  return first?.event.type === "run.started" ? first.event.cwd : "";
 }
 
 /** The script to begin with. undefined: none was given, or it is the recorded one, which continues where it stopped. */

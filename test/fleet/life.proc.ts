@@ -112,6 +112,26 @@ describe("a run in a fleet", { skip }, () => {
     await reaches(asked, "completed");
   });
 
+  test("holds no connection while it waits, and no slot", async () => {
+    const count = async (text: string) =>
+      Number((await world.postgres.send({ name: "", text: `SELECT count(*) AS n FROM ${text}` }))[0]!.n);
+    const connections = () => count("pg_stat_activity WHERE application_name = 'lockstep'");
+    // Three pools of three of the worker, and two of this process.
+    const most = 15;
+    const write = { calls: [{ name: "Write", input: { file_path: "made.txt", content: "hi" } }] };
+    const before = await count("life.run WHERE rest = 'waiting'");
+    for (let runs = 0; runs <= most; runs += 1)
+      await submit("asking", [write, ...NOTE], { onPermission: "halt" });
+    // More than the worker has slots.
+    await until(
+      async () => (await count("life.run WHERE rest = 'waiting'")) - before > most,
+      "all wait for a person",
+    );
+    const open = await connections();
+    assert.ok(open <= most, `${open} connections`);
+    assert.equal(await count("life.run WHERE job IS NOT NULL OR owner IS NOT NULL"), 0);
+  });
+
   test("waits for a gate without a worker, however often somebody looks, and goes on when it opens", async () => {
     const looked = join(world.root, "looked");
     const command = `echo x >> ${looked}; test -f ${world.root}/open`;
