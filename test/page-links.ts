@@ -23,17 +23,19 @@ export type PageLink = {
   /** The full path of the file. */
   readonly target: string;
   readonly anchor: string | undefined;
+  /** Of a picture: where it is missing, its reader sees this text in its place. */
+  readonly alt: string;
 };
 
-/** Those to files: not the ones to other sites. `pictures`: where one is missing, its reader sees the text in its place. */
+/** Those to files: not the ones to other sites. */
 export function linksOf(page: string): {
   readonly links: readonly PageLink[];
-  readonly pictures: readonly (PageLink & { readonly alt: string })[];
+  readonly pictures: readonly PageLink[];
 } {
   const text = wordsOf(page).replaceAll(/`[^`\n]*`/g, "``");
-  const found = (link: string): PageLink => {
+  const found = (link: string, alt: string): PageLink => {
     const [path = "", anchor] = link.split("#");
-    return { link, target: path === "" ? page : resolve(dirname(page), path), anchor };
+    return { link, target: path === "" ? page : resolve(dirname(page), path), anchor, alt };
   };
   const isFile = (link: string) => link !== "" && !/^[a-z]+:/i.test(link);
   const links = [...text.matchAll(/(?<!!\[[^\]]*)\]\(([^()\s]+)\)/g)].map(([, link = ""]) => link);
@@ -45,7 +47,7 @@ export function linksOf(page: string): {
     })),
   ];
   return {
-    links: links.filter(isFile).map(found),
-    pictures: pictures.filter(({ link }) => isFile(link)).map(({ link, alt }) => ({ ...found(link), alt })),
+    links: links.filter(isFile).map((link) => found(link, "")),
+    pictures: pictures.filter(({ link }) => isFile(link)).map(({ link, alt }) => found(link, alt)),
   };
 }

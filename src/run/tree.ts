@@ -14,6 +14,7 @@ import {
 } from "../effects/git/snapshot.ts";
 import { RunnerError, type Blobs, type Ports } from "../engine/ports.ts";
 import type { Entry, Source, Tree } from "../flow/event.ts";
+import { isFolder } from "./world/files.ts";
 
 export type TreePlace = SnapshotPlace & {
   /** A folder of the run beside its files, for bundles on their way. */
@@ -72,7 +73,7 @@ export function createTree(options: TreeOptions, held: Held): TravellingTree {
   };
   return {
     // The worktree is removed when the run has been finalized: nothing of it has to travel any more.
-    snapshot: async () => (isThere(place.top) ? await asUnavailable(take, run) : null),
+    snapshot: async () => (isFolder(place.top) ? await asUnavailable(take, run) : null),
     at: () => at,
   };
 }
@@ -123,8 +124,4 @@ function tooLarge(run: string, size: number): RunnerError {
     `The files that run ${run} has made are ${mb(size)} when packed, and ${mb(MOST_TREE_BYTES)} at most travel with a run. ` +
       "Name what can be made again (builds, packages) in .gitignore.",
   );
-}
-
-function isThere(folder: string): boolean {
-  return statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

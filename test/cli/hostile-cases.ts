@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync, truncateSync } from "node:fs";
 import { createServer } from "node:net";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { after } from "node:test";
 import { replies, script, writeAgent, type World } from "./world.ts";
 import {
@@ -103,7 +103,85 @@ next: end`;
 const EVIL = "^(a+)+$";
 const LONG = `${"a".repeat(40)}!`;
 
+const itself = (file: string) => symlinkSync(basename(file), file);
+const LONG_NAME = "x".repeat(300);
+
+/** Links that lead to themselves, and names that no file can have. */
+const UNREACHABLE: readonly Case[] = [
+  {
+    name: "a link to itself beside the agents",
+    prepare: instead(".agent/b", itself),
+    args: ["check"],
+    code: 0,
+    says: /a: no problems/,
+  },
+  {
+    name: "a link to itself as the agents",
+    prepare: instead(".agent", itself),
+    args: ["check", "a"],
+    code: 2,
+    says: /AC-SERVICE-003/,
+  },
+  {
+    name: "a link to itself as the state folder",
+    prepare: instead(".lockstep", itself),
+    args: RUN,
+    code: 3,
+    says: /STATE_UNSAFE/,
+  },
+  {
+    name: "a link to itself as the record",
+    prepare: instead(".lockstep/runs.db", itself),
+    args: ["doctor"],
+    code: 3,
+    says: /fail +journal +.*symbolic link/,
+  },
+  {
+    name: "a link to itself as .git",
+    prepare: instead(".git", itself),
+    args: RUN,
+    code: 0,
+    says: /completed/,
+  },
+  {
+    name: "a state folder below a link to itself",
+    prepare: instead("loop", itself),
+    args: ["doctor", "--state", "loop/state"],
+    code: 3,
+    says: /fail +state folder/,
+  },
+  {
+    name: "a state folder below a file",
+    prepare: plain,
+    args: ["doctor", "--state", `${AGENT}/state`],
+    code: 3,
+    says: /fail +state folder/,
+  },
+  {
+    name: "a file as the state folder",
+    prepare: plain,
+    args: ["doctor", "--state", AGENT],
+    code: 3,
+    says: /fail +state folder/,
+  },
+  {
+    name: "a state folder with a name that is too long",
+    prepare: plain,
+    args: ["runs", "--state", LONG_NAME],
+    code: 3,
+    says: /state folder .* cannot be used/,
+  },
+  {
+    name: "a new agent with a name that is too long",
+    prepare: plain,
+    args: ["init", LONG_NAME],
+    code: 2,
+    says: /the limit is 100/,
+  },
+];
+
 export const FILES: readonly Case[] = [
+  ...UNREACHABLE,
   ...[AGENT, REGISTRY, PROMPT].flatMap((path): readonly Case[] => [
     {
       name: `a pipe as ${path}`,

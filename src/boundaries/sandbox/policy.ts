@@ -63,7 +63,7 @@ export function policyOf(
 /** Links and, with `missing`, what is not there: neither can be made read-only, so each must be as it is afterwards. */
 function standing(paths: readonly string[], missing: boolean): readonly Watched[] {
   return paths.flatMap((path): readonly Watched[] => {
-    const found = lstatSync(path, { throwIfNoEntry: false });
+    const found = isThere(path) ? lstatSync(path) : undefined;
     if (found === undefined) return missing ? [{ path, link: null }] : [];
     return found.isSymbolicLink() ? [{ path, link: readlinkSync(path) }] : [];
   });

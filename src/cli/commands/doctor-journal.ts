@@ -1,8 +1,8 @@
 /** `lockstep doctor --journal`: the whole record of runs, checked without changing it. */
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import { shellWord } from "../../flow/text/harmless.ts";
 import { checkRecord, type JournalFault } from "../../run/records/check-journal.ts";
+import { statIfAny } from "../../run/world/files.ts";
 import { failedRow, ok, warn, type DoctorRow } from "./doctor.ts";
 import { count } from "../text/text.ts";
 
@@ -42,7 +42,7 @@ const RESCUE = "restore it from a copy, or: lockstep salvage";
 /** How to go on with a record that is damaged. One that is empty (0 bytes) holds nothing to salvage. */
 export function rescueOf(stateDir: string): string | null {
   const file = join(stateDir, "runs.db");
-  if (statSync(file, { throwIfNoEntry: false })?.size !== 0) return null;
+  if (statIfAny(file)?.size !== 0) return null;
   return `restore it from a copy, or begin anew: rm ${shellWord(file)}`;
 }
 

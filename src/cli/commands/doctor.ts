@@ -177,6 +177,7 @@ async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promi
       fsyncSync(handle);
     } finally {
       closeSync(handle);
+      rmSync(file, { force: true });
     }
     const took = duration(performance.now() - from);
     const where = folder === stateDir ? stateDir : `${stateDir}, to be made`;
@@ -187,8 +188,6 @@ async function stateFolder({ stateDir }: Project, call: CallOf<"doctor">): Promi
       `${stateDir}: ${errorText(error)}`,
       "make it writable, or choose another with --state DIR",
     );
-  } finally {
-    rmSync(file, { force: true });
   }
 }
 

@@ -1,7 +1,8 @@
 /** What `lockstep init` finds out about a project: how it is tested and how its packages are kept. Reads files at its root, runs nothing. */
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../../flow/json.ts";
+import { isFolder } from "../../run/world/files.ts";
 
 export type ProjectFacts = {
   /** The command that tests the project; null: none was found. */
@@ -72,8 +73,4 @@ function textOf(file: string): string {
   } catch {
     return "";
   }
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

@@ -11,9 +11,14 @@ import { listTemplates, TEMPLATE_FACTS, templateLines, templateNamed } from "./i
 import { requireFree, writeAgent } from "./init-write.ts";
 import { shellWord } from "../text/text.ts";
 
+/** It also begins the names of branches and worktrees. */
+const LONGEST_NAME = 100;
+
 export async function initAgent(call: CallOf<"init">): Promise<number> {
   const [name] = call.words;
   if (name === undefined) return unnamed(call);
+  if (name.length > LONGEST_NAME)
+    throw new UsageError(`The name has ${name.length} characters; the limit is ${LONGEST_NAME}.`);
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
     throw new UsageError(
       `"${name}" cannot name an agent: use lower-case letters, digits and single dashes, as in my-agent.`,

@@ -237,10 +237,16 @@ function notStarted(options: ProcessOptions, file: string, error: unknown): Star
   return {
     failure: {
       exitCode: code === "ENOENT" ? 127 : 126,
-      stderr: `cannot start ${JSON.stringify(file)} in ${options.cwd}: ${code}`,
+      stderr: `cannot start ${JSON.stringify(file)} in ${options.cwd}: ${UNSTARTED[code] ?? ""}${code}`,
     },
   };
 }
+
+/** A model reads these, and can do something about them. */
+const UNSTARTED: { readonly [code: string]: string } = {
+  ERR_INVALID_ARG_VALUE: "the command contains a NUL character, ",
+  E2BIG: "the command is too long, ",
+};
 
 /** What is waited for, unless its time is up or it is aborted first. The timer keeps our process alive meanwhile. */
 export function firstOf<T>(

@@ -16,6 +16,7 @@ import {
 } from "../trust/state-folders.ts";
 import type { ForeignRun, TrustJournal } from "../trust/foreign-state.ts";
 import { makeFolder } from "../../journal/make-folder.ts";
+import { statIfAny } from "../world/files.ts";
 
 /**
  * `place`: a state folder, or the address of a server. Makes the state folder where there is none, and records it as the user's own. STATE_FOREIGN where it came from
@@ -60,7 +61,7 @@ export async function openExistingJournal(
   if (isServerAddress(place))
     return await (await import("./postgres-journal.ts")).openJournalAt(place, env, patienceMs);
   const stateDir = place;
-  if (statSync(stateDir, { throwIfNoEntry: false })?.isDirectory() === false)
+  if (statIfAny(stateDir)?.isDirectory() === false)
     throw new RunnerError(
       "JOURNAL_UNAVAILABLE",
       `The state folder ${stateDir} is not a folder. Choose another one with --state DIR.`,

@@ -15,7 +15,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
-  statSync,
+  type Stats,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -24,6 +24,7 @@ import { isObject, own, type Json } from "../../flow/json.ts";
 import { fileInside, requirePlainState } from "../../journal/sqlite/inside.ts";
 import { configFolder } from "../world/project.ts";
 import { writeOwn } from "../world/write-whole.ts";
+import { statIfAny } from "../world/files.ts";
 
 /** A state folder as the user's config folder knows it. */
 export type KnownState = {
@@ -61,7 +62,7 @@ const ofThisProcess = new Map<string, string>();
 
 /** A stat and two small reads for a folder of ours. Throws STATE_UNSAFE where links are in it. */
 export function stateStanding(stateDir: string, env: NodeJS.ProcessEnv): StateStanding {
-  const folder = lstatSync(stateDir, { throwIfNoEntry: false });
+  const folder = requireNamable(stateDir);
   requirePlainState(stateDir);
   if (folder?.isDirectory() !== true) return { kind: "absent" };
   const id = idIn(stateDir);
@@ -145,10 +146,19 @@ export function rememberState(
   );
 }
 
+/** null: there is nothing. JOURNAL_UNAVAILABLE where nothing could be: a name is too long, or a link leads to itself. */
+function requireNamable(stateDir: string): Stats | null {
+  try {
+    return lstatSync(stateDir, { throwIfNoEntry: false }) ?? null;
+  } catch (error) {
+    throw stateUnusable(stateDir, error);
+  }
+}
+
 /** A full disk, or a folder that cannot be written. */
 export function stateUnusable(stateDir: string, cause: unknown): RunnerError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  if (statSync(stateDir, { throwIfNoEntry: false })?.isDirectory() === false)
+  if (statIfAny(stateDir)?.isDirectory() === false)
     return new RunnerError(
       "JOURNAL_UNAVAILABLE",
       `The state folder ${stateDir} is a file. Move it away, or choose another folder with --state DIR.`,

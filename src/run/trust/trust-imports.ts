@@ -5,7 +5,7 @@ import { isBuiltin } from "node:module";
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isObject, type Json, type JsonObject } from "../../flow/json.ts";
-import { isInsideProject, readTextFile } from "../world/files.ts";
+import { isFolder, isInsideProject, readTextFile, statIfAny } from "../world/files.ts";
 
 /** More than this is not followed, and that is said. */
 export type Bounds = { readonly files: number; readonly bytes: number };
@@ -171,7 +171,7 @@ function digestFolder(walk: Walk, top: string, folder: string, hash: Hash, count
 /** null: it cannot be read, or there is too much already. */
 function content(walk: Walk, path: string): Buffer | null {
   const { read, bounds } = walk;
-  const size = statSync(path, { throwIfNoEntry: false });
+  const size = statIfAny(path);
   if (size === undefined || !size.isFile()) return null;
   if (read.files + 1 > bounds.files || read.bytes + size.size > bounds.bytes) {
     walk.isFull = true;
@@ -210,8 +210,7 @@ function findPackage({ root }: Walk, from: string, wanted: string): string | nul
   if (wanted.includes("..") || wanted === "") return null;
   for (let at = from; isInsideProject(root, at); at = dirname(at)) {
     const folder = join(at, "node_modules", wanted);
-    if (basename(at) !== "node_modules" && statSync(folder, { throwIfNoEntry: false })?.isDirectory())
-      return folder;
+    if (basename(at) !== "node_modules" && isFolder(folder)) return folder;
     if (at === root) break;
   }
   return null;
@@ -249,10 +248,7 @@ function pathNamed(text: string, from: string): string | null {
 /** The file itself, or as `require` completes it. */
 function resolveFile(path: string): string | null {
   const tries = ["", ".js", ".json", ".node", ".mjs", ".cjs", ".ts", `${sep}index.js`, `${sep}index.json`];
-  return (
-    tries.map((end) => `${path}${end}`).find((at) => statSync(at, { throwIfNoEntry: false })?.isFile()) ??
-    null
-  );
+  return tries.map((end) => `${path}${end}`).find((at) => statIfAny(at)?.isFile()) ?? null;
 }
 
 function place(path: string): string | null {

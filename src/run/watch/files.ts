@@ -1,8 +1,9 @@
 /** Waiting for changes to files: the folders of whatever was read last are watched. */
-import { statSync, watch, type FSWatcher } from "node:fs";
+import { watch, type FSWatcher } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FileTree } from "../../flow/files.ts";
+import { isFolder } from "../world/files.ts";
 
 /** The same files; `read` collects what was looked at. */
 export function watchedFiles({ read: readFile, list }: FileTree): {
@@ -92,8 +93,4 @@ function foldersOf(root: string, files: Iterable<string>): ReadonlySet<string> {
     if (folder.startsWith(root)) folders.add(folder);
   }
   return folders;
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

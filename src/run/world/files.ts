@@ -125,7 +125,7 @@ function readOpened(file: number, most: number): string {
 export function textIfAny(path: string, most: number): string {
   try {
     // Most of these do not exist, and an exception for each would cost more than all the rest.
-    return statSync(path, { throwIfNoEntry: false })?.isFile() === true ? readTextFile(path, most) : "";
+    return statIfAny(path)?.isFile() === true ? readTextFile(path, most) : "";
   } catch {
     return "";
   }
@@ -190,6 +190,19 @@ export function realPath(path: string): string {
   } catch {
     return path === dirname(path) ? path : join(realPath(dirname(path)), basename(path));
   }
+}
+
+/** What a path leads to. Nothing, where that cannot be told: a link may lead to itself, or to what is not ours to see. */
+export function statIfAny(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+export function isFolder(path: string): boolean {
+  return statIfAny(path)?.isDirectory() ?? false;
 }
 
 /** Links are not followed. */

@@ -1,10 +1,10 @@
 /** Ports that do nothing in a folder that is not there: the run stops where it stands, and goes on when the folder is back. */
-import { statSync } from "node:fs";
 import { RunnerError, type Ports } from "../../engine/ports.ts";
+import { isFolder } from "./files.ts";
 
 /** PLACE_GONE unless the folder that a run works in is there. */
 export function requireFolder(cwd: string): void {
-  if (statSync(cwd, { throwIfNoEntry: false })?.isDirectory() === true) return;
+  if (isFolder(cwd)) return;
   throw new RunnerError(
     "PLACE_GONE",
     `The working folder of the run does not exist: ${cwd}. If it was moved or renamed, move it back; if it is deleted, start a new run.`,

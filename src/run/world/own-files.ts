@@ -5,11 +5,11 @@
  * A missing place counts too. Node looks for a package in one folder after the other, so a folder that is made nearer to
  * us, or where a package is not installed, would be loaded instead.
  */
-import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, readFileSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Fixed, Guarded } from "../../boundaries/gate/paths.ts";
-import { isThere, realPath } from "./files.ts";
+import { isFolder, isThere, realPath } from "./files.ts";
 import { keepImports } from "./own-imports.ts";
 import { loadedBy } from "./own-modules.ts";
 import { settingsFolder } from "./project.ts";
@@ -246,10 +246,6 @@ function lookFor(name: string, from: string) {
     missing.push(path);
   }
   return { found: [], missing, links: [] };
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** What a package may load: with its optional peers, installed or not. */

@@ -1,9 +1,9 @@
 /** What the modules of an agent load, as far as their text says: code that was trusted stays as it was during a run. */
-import { realpathSync, statSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { modulesIn } from "../../flow/rules.ts";
 import type { Flow } from "../../flow/flow.ts";
-import { readTextFile } from "./files.ts";
+import { readTextFile, statIfAny } from "./files.ts";
 
 /** The modules that a run of the flow may start, absolute. */
 export function loadedModules(
@@ -55,7 +55,7 @@ function packageOf(specifier: string): string {
 /** As it is named, or as `require` would find it. */
 function fileAt(path: string): string | null {
   const found = ["", ".js", ".json", ".cjs", ".mjs", ".ts", "/index.js"].find((ending) => {
-    const stats = statSync(path + ending, { throwIfNoEntry: false });
+    const stats = statIfAny(path + ending);
     return stats?.isFile() === true && stats.size <= 16 * MOST_BYTES;
   });
   return found === undefined ? null : realpathSync.native(path + found);

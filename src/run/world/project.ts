@@ -1,8 +1,9 @@
 /** Where things are: the project around a working directory, its agents, its run state. */
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { userInfo } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { RunnerError } from "../../engine/ports.ts";
+import { isFolder } from "./files.ts";
 import { requireSafeFolder } from "./safe-folder.ts";
 
 export type Project = {
@@ -30,7 +31,7 @@ export function recordPlace({ stateDir, recordedAt }: Pick<Project, "stateDir" |
  */
 export function findProject(cwd: string, stateDir?: string, env: NodeJS.ProcessEnv = process.env): Project {
   const start = resolve(cwd);
-  if (!existsSync(start) || !statSync(start).isDirectory()) {
+  if (!isFolder(start)) {
     throw new RunnerError("NO_SUCH_FOLDER", `The folder ${start} does not exist.`);
   }
   let root = start;
@@ -66,10 +67,6 @@ export function listAgents(project: Project): readonly string[] {
       return existsSync(join(folder, "agent.json")) || isFolder(join(folder, "stages"));
     })
     .toSorted();
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 /** Where the user's settings are; null where no home folder is known: a folder of the project would not be the user's. */

@@ -1,5 +1,4 @@
 /** Every value that must not be seen in what a run records, shows or sends: from the environment and the user's own settings. */
-import { statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import {
   credentialsIn,
@@ -10,7 +9,7 @@ import {
 import type { Flow } from "../../flow/flow.ts";
 import { serverValues, variablesIn } from "../../flow/mcp.ts";
 import { readConfig, type UserConfig } from "./config.ts";
-import { textIfAny } from "./files.ts";
+import { isFolder, textIfAny } from "./files.ts";
 import type { DriveOptions } from "../options.ts";
 
 /** `config`: the user's settings, where they were read already. */
@@ -78,8 +77,7 @@ function leftByGit(cwd: string, env: NodeJS.ProcessEnv): readonly string[] {
 function ofRepository(cwd: string): readonly string[] {
   for (let folder = cwd; ; folder = dirname(folder)) {
     const at = join(folder, ".git");
-    if (statSync(at, { throwIfNoEntry: false })?.isDirectory() === true)
-      return [join(at, "config"), join(at, "config.worktree")];
+    if (isFolder(at)) return [join(at, "config"), join(at, "config.worktree")];
     const [, elsewhere] = /^gitdir: (.+)$/m.exec(read(at)) ?? [];
     if (elsewhere !== undefined) {
       const own = resolve(folder, elsewhere);

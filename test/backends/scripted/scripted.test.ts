@@ -110,11 +110,9 @@ const IDS: readonly [given: readonly (string | undefined)[], is: readonly string
 for (const [given, is] of IDS)
   test(`calls have ids of their own: ${JSON.stringify(given)}`, async () => {
     const { key } = request().asker;
-    const calls = given.map((id) => ({
-      name: "Read",
-      input: {},
-      ...(id !== undefined && { id: id.replace("K", key) }),
-    }));
+    const calls = given.map((id) =>
+      id === undefined ? { name: "Read", input: {} } : { name: "Read", input: {}, id: id.replace("K", key) },
+    );
     const said = await createScripted([{ calls }]).turn!(request());
     assert.ok(said.kind === "reply");
     assert.deepEqual(

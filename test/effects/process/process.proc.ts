@@ -88,8 +88,14 @@ describe("a command that cannot start is a result like any other", () => {
     ["is not executable", [folder], {}, 126, /EACCES/],
     ["runs nowhere", "true", { cwd: join(folder, "missing") }, 127, /ENOENT/],
     ["is empty", [], {}, 126, /cannot start ""/],
-    ["holds a NUL", "echo \0", {}, 126, /ERR_INVALID_ARG_VALUE/],
-    ["is longer than the system takes", `: ${"x".repeat(4 * 1024 * 1024)}`, {}, 126, /E2BIG/],
+    ["holds a NUL", "echo \0", {}, 126, /: the command contains a NUL character, ERR_INVALID_ARG_VALUE/],
+    [
+      "is longer than the system takes",
+      `: ${"x".repeat(4 * 1024 * 1024)}`,
+      {},
+      126,
+      /: the command is too long, E2BIG/,
+    ],
   ];
   for (const [name, command, options, exitCode, stderr] of cases) {
     test(name, async () => {
