@@ -192,7 +192,7 @@ type Head = { readonly id: string; readonly afterSeq: number; readonly count: nu
 const READING = { most: 100, abreast: 2 };
 /** Of each run: a long one is read for itself, so that no answer is larger than memory. */
 const MOST_TOGETHER = 32;
-/** Whoever goes on to read so many entries of a run expects them: they are asked for at once. */
+/** A read of so many more entries is for a long run: it takes one statement of its own. */
 const LONG_READ = 500;
 
 /** What no text of the server can hold is not the id of a run, and would have the question of others refused. */

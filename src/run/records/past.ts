@@ -50,7 +50,14 @@ export async function readPast(journal: Journal, row: RunRow): Promise<RecordedP
   }
   const current = own(adopted, digest) ?? flow;
   return {
-    ...{ row, flow, adopted, current, digest, recalled: recall.recalled(), report, tally },
+    row,
+    flow,
+    adopted,
+    current,
+    digest,
+    recalled: recall.recalled(),
+    report,
+    tally,
     folded: () => {
       if (fault !== null) throw fault.error;
       return fold;
@@ -60,7 +67,7 @@ export async function readPast(journal: Journal, row: RunRow): Promise<RecordedP
       let held = flow;
       for await (const slice of slicesOf(journal, id))
         for (const entry of slice) {
-          // What was written since then is told by whoever wrote it.
+          // An entry that was written since then is reported by the code that wrote it.
           if (entry.seq > (fold.last?.seq ?? 0)) return;
           held = flowFrom(held, entry.event, adopted);
           const { after, deeds } = next(entry, held);
@@ -77,7 +84,7 @@ async function* allSlicesOf(journal: Journal, run: string): AsyncGenerator<reado
     const slice: readonly Entry[] = await coming;
     seq += slice.length;
     coming = slice.length < AT_ONCE ? null : journal.read(run, seq, AT_ONCE);
-    // Whoever leaves before they come does not hear what went wrong with them.
+    // If the fold stops before this slice is read, its error is dropped and not left unhandled.
     coming?.catch(() => undefined);
     if (slice.length > 0) yield slice;
     // A journal on disk is read without a turn of the event loop: signals, timers and others who wait get one here.

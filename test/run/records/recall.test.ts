@@ -50,7 +50,7 @@ const ROWS: readonly (readonly [string, Partial<Started>, readonly Partial<Entry
 for (const [name, how, more, told] of ROWS)
   test(`a run is recalled: ${name}`, () => {
     const all = [{ event: { ...STARTED, ...how } }, ...more];
-    const entries = all.map((entry, place) => ({ seq: place + 1, at: place, ...entry })) as readonly Entry[];
+    const entries = all.map((entry, place) => Object.assign({ seq: place + 1, at: place }, entry) as Entry);
     const recalled = recall(entries);
     for (const [key, value] of Object.entries(told))
       assert.deepEqual(recalled[key as keyof Told], value, key);
