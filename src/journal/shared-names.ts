@@ -13,14 +13,17 @@ type Named = {
  */
 export function withSharedNames(entry: Entry): Entry {
   const { event, led } = entry as Named;
-  event.type = shared(event.type);
+  // To compare two texts takes less than to look one up, and most events are of the type of the one before.
+  event.type = event.type === lastType ? lastType : (lastType = shared(event.type));
   if (typeof event.step === "string") event.step = shared(event.step);
   if (led !== undefined) {
-    led.step = shared(led.step);
+    led.step = led.step === event.step ? event.step : shared(led.step);
     if (led.to !== null) led.to = shared(led.to);
   }
   return entry;
 }
+
+let lastType = "";
 
 const names = new Map<string, string>();
 /** A journal that came from elsewhere may hold any number of names. */

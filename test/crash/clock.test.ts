@@ -41,6 +41,7 @@ describe("system clock changes in the middle of a run", () => {
         const [untouched, touched] = [await limited(wallMs, []), await limited(wallMs, settings)];
         assert.deepEqual(touched.told, untouched.told);
         assert.equal(touched.driven, wallMs);
+        assert.deepEqual((await limited(HOUR, settings, {}, { wallMs })).told, touched.told, "granted");
         const visits = touched.result.path.map(({ step, visit }) => `${step}@${visit}`);
         assert.deepEqual(visits, [...new Set(visits)], "each decision once");
       }
@@ -222,8 +223,8 @@ function everyHour(hours: number): Settings {
   }));
 }
 
-/** A run of visits that take 20 s each, interrupted in the sixth, and resumed. */
-async function limited(wallMs: number, settings: Settings, ofStep: Limits = {}) {
+/** A run of visits that take 20 s each, interrupted in the sixth, and resumed. `spending`: what it is started with. */
+async function limited(wallMs: number, settings: Settings, ofStep: Limits = {}, spending?: Limits) {
   const clock = world(settings);
   const journal = createMemoryJournal();
   const stop = new AbortController();
@@ -237,7 +238,14 @@ async function limited(wallMs: number, settings: Settings, ofStep: Limits = {}) 
     { a: { edges: { next: "b" }, limits: ofStep }, b: { edges: { next: "a" } } },
     { limits: { visits: 15, wallMs } },
   );
-  const first = await runLoaded(loaded(flow), { journal, clock, backend, signal: stop.signal });
+  const started = {
+    journal,
+    clock,
+    backend,
+    signal: stop.signal,
+    ...(spending !== undefined && { spending }),
+  };
+  const first = await runLoaded(loaded(flow), started);
   assert.equal(first.outcome, "interrupted");
   await clock.sleep(5 * HOUR, never);
   const result = await resume({ run: first.run!, journal, clock, backend });

@@ -126,6 +126,19 @@ describe("run: what is read of a journal", () => {
       assert.ok(reads.largest <= SLICE, `${reads.largest} entries at once`);
     });
 
+  it("reads a run that goes on once, and never all of it at once", async () => {
+    const entries = (await journal.read("long")).slice(0, LONG - 9);
+    const [{ digest } = assert.fail()] = await journal.rows(["long"]);
+    const other = createMemoryJournal();
+    const about = { id: "long", agent: flow.agent, digest, at: 0, flow };
+    await (await other.create(about, entries)).release();
+    const { counted, reads } = countReads(other);
+    const { success } = await resume({ run: "long", journal: counted, cwd: folder, backend: BACKEND });
+    assert.ok(success);
+    assert.equal(reads.entries, entries.length);
+    assert.ok(reads.largest <= 500, `${reads.largest} entries at once`);
+  });
+
   it("gives the event loop a turn after each slice", async () => {
     let turns = 0;
     let isOver = false;

@@ -1,5 +1,5 @@
 /** How the stretch of a run before this one ended, as far as the next one may rely on it. */
-import type { Entry, Event } from "../../flow/event.ts";
+import type { Event } from "../../flow/event.ts";
 import type { Flow } from "../../flow/flow.ts";
 import type { State } from "../decide/state.ts";
 

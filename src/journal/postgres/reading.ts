@@ -76,23 +76,25 @@ export function createPostgresReading(postgres: Postgres): PostgresReading {
     return asked.map((one) => ({ value: one.ids.flatMap((id) => found.get(id) ?? []) }));
   }, READING);
 
+  /** Of a run that has entries before them. */
+  const further = async (run: string, afterSeq: number, limit: number): Promise<Rows> => {
+    const rows = await postgres.send(sql.read, [run, afterSeq, most(limit)]);
+    // Nothing more, unless it was removed in between.
+    if (rows.length === 0) await keyOf(run);
+    return rows;
+  };
+
   /** Rows of entries, in their order. */
   const entriesOf = async (run: string, afterSeq: number, limit: number): Promise<Rows> => {
     if (!canBeId(run)) throw runUnknown(run);
+    if (afterSeq > 0 && limit >= LONG_READ && limit < Infinity) return await further(run, afterSeq, limit);
     const count = Math.min(limit, MOST_TOGETHER);
     const head = (await heads.offer({ id: run, afterSeq, count })) as Rows;
     const first = head
       .filter(({ seq }) => seq !== null)
       .toSorted((one, other) => Number(one.seq) - Number(other.seq));
     if (first.length < MOST_TOGETHER || limit <= MOST_TOGETHER) return first;
-    const rest = await postgres.send(sql.read, [
-      head[0]!.key,
-      Number(first.at(-1)!.seq),
-      most(limit - MOST_TOGETHER),
-    ]);
-    // Nothing more, unless it was removed in between.
-    if (rest.length === 0) await keyOf(run);
-    return [...first, ...rest];
+    return [...first, ...(await further(run, Number(first.at(-1)!.seq), limit - MOST_TOGETHER))];
   };
 
   return {
@@ -190,6 +192,8 @@ type Head = { readonly id: string; readonly afterSeq: number; readonly count: nu
 const READING = { most: 100, abreast: 2 };
 /** Of each run: a long one is read for itself, so that no answer is larger than memory. */
 const MOST_TOGETHER = 32;
+/** A read of so many more entries is for a long run: it takes one statement of its own. */
+const LONG_READ = 500;
 
 /** What no text of the server can hold is not the id of a run, and would have the question of others refused. */
 function canBeId(run: string): boolean {
@@ -211,11 +215,12 @@ function statementsOf(schema: string) {
     key: statement("key", `SELECT key FROM ${schema}.run WHERE id = $1`),
     read: statement(
       "read",
-      `SELECT seq, body FROM ${schema}.event WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+      `SELECT seq, body FROM ${schema}.event
+        WHERE run = (SELECT key FROM ${schema}.run WHERE id = $1) AND seq > $2 ORDER BY seq LIMIT $3`,
     ),
     heads: statement(
       "heads",
-      `SELECT n.place, r.key, e.seq, e.body
+      `SELECT n.place, e.seq, e.body
         FROM unnest($1::text[], $2::int[], $3::int[]) WITH ORDINALITY AS n(id, after, count, place)
         JOIN ${schema}.run r ON r.id = n.id
         LEFT JOIN LATERAL (SELECT seq, body FROM ${schema}.event

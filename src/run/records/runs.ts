@@ -78,13 +78,12 @@ export async function* slicesOf(
   journal: Journal,
   run: string,
   afterSeq = 0,
-  atOnce = SLICE,
 ): AsyncGenerator<readonly Entry[]> {
   for (let seq = afterSeq; ;) {
-    const { slice, damage } = await sliceOf(journal, run, seq, atOnce);
+    const { slice, damage } = await sliceOf(journal, run, seq);
     if (slice.length > 0) yield slice;
     if (damage !== null) throw damage;
-    if (slice.length < atOnce) return;
+    if (slice.length < SLICE) return;
     seq = slice.at(-1)!.seq;
     // A journal on disk is read without a turn of the event loop: signals, timers and others who wait get one here.
     await setImmediate();
@@ -98,10 +97,9 @@ async function sliceOf(
   journal: Journal,
   run: string,
   afterSeq: number,
-  atOnce: number,
 ): Promise<{ readonly slice: readonly Entry[]; readonly damage: EntryDamaged | null }> {
   try {
-    return { slice: await journal.read(run, afterSeq, atOnce), damage: null };
+    return { slice: await journal.read(run, afterSeq, SLICE), damage: null };
   } catch (error) {
     if (!(error instanceof EntryDamaged)) throw error;
     const readable = error.seq - 1 - afterSeq;
