@@ -32,14 +32,6 @@ export function createPostgresBlobs(postgres: Postgres): Blobs {
   };
 }
 
-/** The run needs these blobs as well, where they are there: it shares entries with another one that made them. */
-export async function tieBlobs(postgres: Postgres, run: string, digests: readonly string[]): Promise<void> {
-  const { schema } = postgres;
-  const text = `INSERT INTO ${schema}.run_blob SELECT r.key, b.digest
-    FROM ${schema}.run r, ${schema}.blob b WHERE r.id = $1 AND b.digest = ANY($2) ON CONFLICT DO NOTHING`;
-  if (digests.length > 0) await postgres.send({ name: "tie-blobs", text }, [run, digests]);
-}
-
 /** The blobs that entries name. */
 export function blobsIn(entries: readonly Entry[]): readonly string[] {
   const named = entries.flatMap(({ event, tree }) => [

@@ -5,7 +5,7 @@ import type { Entry } from "../../flow/event.ts";
 import type { Flows } from "../../flow/flow.ts";
 import { closed, outOfOrder, runHeld, runUnknown } from "../errors.ts";
 import { createBeat } from "./beat.ts";
-import { blobsIn, clearBlobs, createPostgresBlobs, tieBlobs } from "./blobs.ts";
+import { blobsIn, clearBlobs, createPostgresBlobs } from "./blobs.ts";
 import { openPostgres, type PostgresOptions } from "./connection.ts";
 import { createPostgresMail } from "./mail.ts";
 import { createPostgresReading } from "./reading.ts";
@@ -101,9 +101,8 @@ export async function openPostgresJournal(options: PostgresJournalOptions): Prom
       await beat.begin();
       const flows = { ...adoptedBy(entries, adopted), [digest]: flow };
       const lines = entries.map(lineOf);
-      const claimed = (await write({ kind: "create", run, about, lines, flows })) as Claimed;
-      await tieBlobs(postgres, run, blobsIn(entries));
-      return handleOf(run, claimed);
+      const blobs = blobsIn(entries);
+      return handleOf(run, (await write({ kind: "create", run, about, lines, flows, blobs })) as Claimed);
     },
 
     async claim(run, { takeOver = false } = {}) {

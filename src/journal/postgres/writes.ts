@@ -18,6 +18,8 @@ export type Write =
       readonly about: NewRun;
       readonly lines: readonly EntryLine[];
       readonly flows: Flows;
+      /** Of a fork: those that the entries name, which another run has made. */
+      readonly blobs: readonly string[];
     }
   | { readonly kind: "claim"; readonly run: string; readonly takeOver: boolean }
   | (Fenced & { readonly kind: "append"; readonly lines: readonly EntryLine[]; readonly flows: Flows })
@@ -42,6 +44,7 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
     const flows = { ...Object.assign({}, ...writes.map(({ flows }) => flows)) } as Flows;
     const needs = writes.flatMap(({ run, flows: own }) => Object.keys(own).map((digest) => [run, digest]));
     const lines = writes.flatMap(({ run, lines: own }) => own.map((line) => ({ run, ...line })));
+    const blobs = writes.flatMap(({ run, blobs: own }) => own.map((digest) => [run, digest]));
     const made = await postgres.send(sql.create, [
       owner,
       Object.keys(flows),
@@ -55,6 +58,8 @@ export function createWriter(postgres: Postgres, us: OwnerName) {
       lines.map(({ run }) => run),
       numbers(lines.map(({ seq }) => seq)),
       bodiesOf(lines),
+      blobs.map(([run]) => run),
+      blobs.map(([, digest]) => digest),
     ]);
     const madeNow = new Map(made.map((row) => [row.id, row]));
     return await Promise.all(
@@ -247,7 +252,10 @@ function statementsOf(schema: string) {
         k AS (INSERT INTO ${schema}.run_flow
           SELECT r.key, n.digest FROM unnest($8::text[], $9::text[]) AS n(id, digest) JOIN r USING (id)),
         e AS (INSERT INTO ${schema}.event (run, seq, body)
-          SELECT r.key, n.seq, n.body FROM unnest($10::text[], $11::int[], ${bodiesIn(12)}) AS n(id, seq, body) JOIN r USING (id))
+          SELECT r.key, n.seq, n.body FROM unnest($10::text[], $11::int[], ${bodiesIn(12)}) AS n(id, seq, body) JOIN r USING (id)),
+        b AS (INSERT INTO ${schema}.run_blob
+          SELECT r.key, n.digest FROM unnest($13::text[], $14::text[]) AS n(id, digest)
+          JOIN r USING (id) JOIN ${schema}.blob USING (digest))
       SELECT key, id FROM r`,
     ),
     claim: statement(
