@@ -15,7 +15,7 @@ import type { DriveOptions, ResumeOptions } from "./options.ts";
 import { mailOf } from "./people/mail.ts";
 import { openOwnJournal, requireRecord } from "./records/journal.ts";
 import { readPast, type RecordedPast } from "./records/past.ts";
-import { recall } from "./records/recall.ts";
+import { peopleSaid, recall } from "./records/recall.ts";
 import { findRun, readRow, readRun } from "./records/runs.ts";
 import type { Result } from "../tell/result.ts";
 import { acceptImported } from "./trust/foreign-state.ts";
@@ -117,7 +117,7 @@ export async function resumeFrom(
   const isHeld =
     recalled.isAsked && openQuestions(recorded.folded().state).some(({ question }) => question.held);
   const held = isHeld && { onPermission: "halt" as const };
-  const asking = { ...recalled.started.people, ...held, ...options };
+  const asking = { ...peopleSaid(journal, recalled.started), ...held, ...options };
   const here = typeof place === "function" ? await place(recorded) : place;
   const found =
     here === null ? project : { ...project, root: here.root, agentsDir: join(here.root, ".agent") };

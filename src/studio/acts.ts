@@ -9,7 +9,7 @@ import { answerQuestion, questionsOf, type Questions } from "../run/people/answe
 import { mailPlace } from "../run/people/mail.ts";
 import { pauseRun, stopRun } from "../run/people/steer.ts";
 import { foldRun } from "../run/records/fold.ts";
-import { recall } from "../run/records/recall.ts";
+import { peopleSaid, recall } from "../run/records/recall.ts";
 import { findRun, readRow, summarise } from "../run/records/runs.ts";
 import { acceptImported } from "../run/trust/foreign-state.ts";
 import { systemClock } from "../run/world/clock.ts";
@@ -175,7 +175,7 @@ export async function goOnWith(
   if ((await resultIfOver(journal, run, studio.now())) !== null)
     throw new RequestRefusal(409, "RUN_OVER", `Run ${run} has ended; there is nothing to resume.`);
   const { current, entries } = await readRow(journal, row);
-  const isSettled = recall(entries).started.people?.onPermission !== undefined;
+  const isSettled = peopleSaid(journal, recall(entries).started).onPermission !== undefined;
   const flow = adopt ? (await studio.desk.agents.load(row.agent)).flow : current;
   if (flow !== null) await requireTrusted(flow, studio, trust);
   const line: CommandLine = {

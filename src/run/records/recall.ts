@@ -1,7 +1,8 @@
 /** What an earlier stretch of a run left behind: noted entry by entry, so that no entry has to be held for it. */
 import { isUndriven } from "../../engine/drive/rest.ts";
 import type { BackendSpec, Entry, Event, Tree, Worktree } from "../../flow/event.ts";
-import type { Json } from "../../flow/json.ts";
+import { defined, isObject, type Json } from "../../flow/json.ts";
+import type { Journal } from "../../engine/ports.ts";
 import { RecordDamaged } from "../../journal/errors.ts";
 
 export type Recalled = {
@@ -97,6 +98,24 @@ export function recall(entries: readonly Entry[]): Recalled {
   const { add, recalled } = createRecall();
   for (const entry of entries) add(entry);
   return recalled();
+}
+
+type Started = Recalled["started"];
+
+/**
+ * How people take part, as that was said when the run was submitted. A record may hold anything: only these two are taken,
+ * and everything is allowed only by a record of a fleet, which did not come with a clone or as a file.
+ */
+export function peopleSaid(journal: Pick<Journal, "mail">, started: Started): NonNullable<Started["people"]> {
+  const { onPermission, expireMs }: { readonly [name: string]: unknown } = isObject(started.people)
+    ? started.people
+    : {};
+  const mayAllow = journal.mail !== undefined && started.imported === undefined;
+  const isSaid = onPermission === "deny" || onPermission === "halt" || (onPermission === "allow" && mayAllow);
+  return defined({
+    onPermission: isSaid ? onPermission : undefined,
+    expireMs: typeof expireMs === "number" && expireMs > 0 ? expireMs : undefined,
+  });
 }
 
 /** Whether this run came as a file and has not been accepted since. */

@@ -516,3 +516,36 @@ for (const [who, options, allows] of [
     assert.equal(first?.length ?? 0, isAsked ? 1 : 0);
   });
 }
+
+for (const [onPermission, isMade] of [
+  [undefined, false],
+  ["allow", true],
+] as const)
+  test(`a permission in a record of this machine is not obeyed; the option of the caller is: ${onPermission}`, async () => {
+    const stop = new AbortController();
+    const begun = await start({
+      files: asking(),
+      model: [],
+      options: { signal: stop.signal, observe: () => stop.abort() },
+    });
+    assert.equal(begun.result.outcome, "interrupted");
+    const [first, ...others] = begun.entries;
+    const people = { onPermission: "allow", sandbox: "off" };
+    const [row] = await begun.journal.rows([begun.result.run!]);
+    const flow = await begun.journal.flow(row!.digest);
+    const planted = createMemoryJournal();
+    const { id, agent, digest } = row!;
+    const entries = [{ ...first!, event: { ...first!.event, people } as Entry["event"] }, ...others];
+    await (await planted.create({ id, agent, at: first!.at, digest, flow: flow! }, entries)).release();
+    const options = onPermission === undefined ? {} : { onPermission };
+    const model = [calls(write("a.txt")), next, closing];
+    const ran = await look(
+      begun.folder,
+      planted,
+      model,
+      options,
+      async (all) => await resume({ run: id, ...all }),
+    );
+    assert.equal(ran.result.outcome, "completed", ran.result.reason);
+    assert.equal(isThere(ran, "a.txt"), isMade);
+  });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Entry, Event } from "../../../src/flow/event.ts";
-import { isImported, recall, type Recalled } from "../../../src/run/records/recall.ts";
+import { isImported, peopleSaid, recall, type Recalled } from "../../../src/run/records/recall.ts";
 
 type Started = Extract<Event, { type: "run.started" }>;
 type Told = Partial<Omit<Recalled, "started">>;
@@ -66,3 +66,23 @@ function answered(mark: string): Partial<Entry> {
   const reply = { kind: "said", text: "", calls: [], mark } as never;
   return { event: { type: "step.answered", step: "a", visit: 1, turn: 1, reply } };
 }
+
+const FLEET = { mail: {} } as unknown as Parameters<typeof peopleSaid>[0];
+const LOCAL = {};
+const SAID: readonly (readonly [string, object, unknown, Partial<Started>, object])[] = [
+  ["of a fleet", FLEET, { onPermission: "allow", expireMs: 5 }, {}, { onPermission: "allow", expireMs: 5 }],
+  ["of this machine", LOCAL, { onPermission: "allow", expireMs: 5 }, {}, { expireMs: 5 }],
+  ["of a fleet, imported", FLEET, { onPermission: "allow" }, IMPORTED, {}],
+  ["imported, and denied", LOCAL, { onPermission: "deny" }, IMPORTED, { onPermission: "deny" }],
+  ["held", LOCAL, { onPermission: "halt" }, {}, { onPermission: "halt" }],
+  ["with options of a run", FLEET, { sandbox: "off", trust: {}, onPermission: "yes" }, {}, {}],
+  ["without a time", FLEET, { expireMs: "5", onPermission: "halt" }, {}, { onPermission: "halt" }],
+  ["until before now", FLEET, { expireMs: -1 }, {}, {}],
+  ["not an object", FLEET, "allow", {}, {}],
+  ["nothing said", FLEET, undefined, {}, {}],
+];
+for (const [what, journal, people, more, expected] of SAID)
+  test(`what is taken of how people take part: ${what}`, () => {
+    const started = { ...STARTED, ...more, people } as Started;
+    assert.deepEqual(peopleSaid(journal, started), expected);
+  });
